@@ -5,7 +5,6 @@ pub(crate) mod forward_reply;
 pub(crate) mod observe;
 pub(crate) mod preamble;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use config::ReadPolicy;
@@ -13,13 +12,11 @@ use route::BackendId;
 
 use session::state::Needs;
 use session::{Amendment, Outcome, Progress, Reply, Sequences};
-use wire::StatusFlags;
 
 use super::exchange::preamble::{Prefix, Ready};
 use super::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::exchange_outcome::Cut;
-use backend::exchange_outcome::LASTING;
 use backend::exchange_outcome::Unequal;
 use backend::exchange_outcome::{CutReply, Done, Reached};
 use backend::kill_thread::Running;
@@ -70,9 +67,7 @@ impl PooledSession {
         conn: &mut BackendConn,
         job: &Job<'_>,
     ) -> Result<Done, CutReply> {
-        self.tracking
-            .settings
-            .get_or_insert_with(|| Rc::clone(&conn.track_settings));
+        self.tracking.settings_on(&conn.track_settings);
         let mut prefix = match self.prefix(conn, &job.needs) {
             Ready::Equal if !self.is_begin_deferred() => {
                 self.not_killed().map_err(CutReply::unsent)?;
@@ -95,9 +90,9 @@ impl PooledSession {
 
     /// From here on the connection's past is this session's.
     fn settle_on(&mut self, conn: &mut BackendConn) {
-        self.sql_state.pending_answers.takes(conn);
-        self.tracking.changes.clear();
-        self.routing.state.last = Some(conn.backend.id);
+        self.sql_state.pending_answers().takes(conn);
+        self.tracking.forget_changes();
+        self.routing.state_mut().last = Some(conn.backend.id);
         self.held.running = Some(Running {
             backend: Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
@@ -218,7 +213,7 @@ impl PooledSession {
                 Progress::More => {}
                 Progress::Over(outcome) => return Ok(self.reply_ended(reply, outcome)),
                 Progress::File { sequence } => {
-                    self.client.leg.let_go();
+                    self.client.leg_mut().let_go();
                     let passed =
                         Box::pin(self.pass(conn, Passage::of(EndOf::File, sequence))).await;
                     let next = passed.map_err(|cut| CutReply {
@@ -228,7 +223,7 @@ impl PooledSession {
                     })?;
                     let next = next.sequence;
                     reply.file_ended(next);
-                    if let Some(observer) = &mut self.client.leg.observer {
+                    if let Some(observer) = &mut self.client.leg_mut().observer {
                         observer.file_ended(next);
                     }
                 }
@@ -238,18 +233,17 @@ impl PooledSession {
 
     /// The reply that a command will get; none for one without.
     fn expected_reply(&self, conn: &BackendConn, job: &Job<'_>, sequence: u8) -> Option<Reply> {
-        let sequences =
-            match self.client.leg.transport.is_compressed() || job.command_part.follows() {
-                true => Sequences::Renumbered,
-                false => conn.sequences(),
-            };
+        let sequences = match self.client.is_compressed() || job.command_part.follows() {
+            true => Sequences::Renumbered,
+            false => conn.sequences(),
+        };
         let reply = Reply::to(job.command, conn.capabilities, sequences, sequence)?;
         let mut reply = reply.amended(Amendment {
             has_more: job.command_part.has_more(),
             warnings: job.warnings,
             ..Amendment::of_shared(conn.capabilities)
         });
-        if self.routing.optimistic_state.is_some() {
+        if self.routing.optimistic().is_some() {
             reply = reply.fingerprinted(&self.env.pool_env.store.print_keys);
         }
         Some(
@@ -263,10 +257,10 @@ impl PooledSession {
     fn reply_ended(&mut self, mut reply: Reply, outcome: Outcome) -> Done {
         let tally = *reply.tally();
         if tally.owes_changes {
-            self.tracking.changes.owed();
+            self.tracking.note_owed();
         }
         if let Some(status) = tally.status {
-            self.client.status = StatusFlags(status.0 & LASTING.0);
+            self.client.note_status(status);
         }
         Done {
             outcome,

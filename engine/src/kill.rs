@@ -66,7 +66,7 @@ impl PooledSession {
             return self.malformed(incoming.sequence);
         };
         // MySQL 9 knows it no more: it says so itself.
-        if matches!(self.sql_state.session.flags().server, sql::Server::MySql(version) if version >= 90_000)
+        if matches!(self.sql_state.session().flags().server, sql::Server::MySql(version) if version >= 90_000)
         {
             return self.plain(incoming).await;
         }
@@ -87,7 +87,7 @@ impl PooledSession {
         target: Target,
         part: CommandPart,
     ) -> Result<Killing, CutOff> {
-        if target.id == self.identity.registered.id() {
+        if target.id == self.identity.id() {
             return self.kill_self(sequence, target.scope, part).await;
         }
         let found = self.env.relay.login.session_registry.find(target.id);
@@ -146,9 +146,9 @@ impl PooledSession {
 
     /// A statement answered here takes the place of the one before it. What others have asked for the session stays.
     pub(crate) fn forget_past(&mut self) {
-        self.sql_state.session.answered(Answered::Statement);
-        if self.sql_state.session.diagnostics().list == List::Empty {
-            self.sql_state.pending_answers.forget_list();
+        self.sql_state.session_mut().answered(Answered::Statement);
+        if self.sql_state.session().diagnostics().list == List::Empty {
+            self.sql_state.pending_answers().forget_list();
         }
     }
 
@@ -222,7 +222,7 @@ impl PooledSession {
             return Ok(Killing::Told(told));
         };
         let workers = &self.env.pool;
-        let sub_pool = workers.sub_pool(backend, &self.identity.key, &self.identity.login);
+        let sub_pool = workers.sub_pool(backend, self.identity.key(), self.identity.login());
         let said = kill(&self.env.pool, &sub_pool, thread_id, scope).await;
         Ok(Killing::Told(match said {
             Some(payload) => {
@@ -273,7 +273,7 @@ impl PooledSession {
     pub fn kill_thread(&self, running: &Running, scope: KillScope) -> JoinHandle<()> {
         let desk = &self.env.pool;
         let backend = &running.backend;
-        let sub_pool = desk.sub_pool(backend, &self.identity.key, &self.identity.login);
+        let sub_pool = desk.sub_pool(backend, self.identity.key(), self.identity.login());
         let pool = Rc::clone(&self.env.pool);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {

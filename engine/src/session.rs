@@ -2,16 +2,12 @@
 //! connection, make its state the session's, pass the command and its reply, note what changed, give
 //! the connection back; again.
 
-pub(crate) mod client_side;
 pub(crate) mod hand_over;
-pub(crate) mod identity;
 pub(crate) mod idle;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
 pub mod session_start;
-pub(crate) mod sql_state;
 pub mod text_table;
-pub(crate) mod tracking;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,11 +21,7 @@ use wire::Command;
 use crate::backend::held::Held;
 use crate::engine_env::EngineEnv;
 use crate::routing::session_routing::Routing;
-use crate::session::client_side::ClientSide;
-use crate::session::identity::Identity;
-use crate::session::sql_state::SqlState;
 use crate::session::text_table::TextTable;
-use crate::session::tracking::Tracking;
 use backend::settings::Settings;
 use command::current_command::CurrentCommand;
 use command::statement::Statement;
@@ -39,6 +31,10 @@ use link::session_end::SessionEnd;
 use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
 use relay::outcome::{After, CutOff};
+use session_parts::client_side::ClientSide;
+use session_parts::identity::Identity;
+use session_parts::sql_state::SqlState;
+use session_parts::tracking::Tracking;
 use stats::statement_stats::Subject;
 
 /// One session. Fields are dropped in this order: the connection goes before the session's places.
@@ -98,15 +94,15 @@ pub trait Explainer {
 impl PooledSession {
     /// Whether scripts see its commands.
     pub(crate) fn has_scripts(&self) -> bool {
-        let files = self.identity.account.script.as_deref();
+        let files = self.identity.account().script.as_deref();
         !files
-            .unwrap_or_else(|| self.settings.config.scripts_of(&self.identity.listener))
+            .unwrap_or_else(|| self.settings.config.scripts_of(self.identity.listener()))
             .is_empty()
     }
 
     /// The user that the client is, as its server would say in USER().
     pub fn user(&self) -> &[u8] {
-        &self.identity.key.user
+        &self.identity.key().user
     }
 
     /// Command after command, until the end. A script, if there is one, sees each first.
@@ -143,14 +139,14 @@ impl PooledSession {
 
     /// One command, up to the end of its reply.
     pub async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        self.routing.state.use_for.set(Use::Any);
+        self.routing.state().use_for.set(Use::Any);
         self.watch.set_digest(0);
         self.keep_inherited();
         let after = match self.arrived(incoming) {
-            arrived if self.routing.cut_transaction.is_some() => {
+            arrived if self.routing.cut_transaction().is_some() => {
                 Box::pin(self.after_cut(arrived)).await
             }
-            arrived if self.routing.optimistic_state.is_some() => {
+            arrived if self.routing.optimistic().is_some() => {
                 Box::pin(self.optimistic(arrived)).await
             }
             // An idle session needs no memory for a statement.
@@ -189,7 +185,7 @@ impl PooledSession {
                 self.learn_status().await;
                 self.reply_ok(incoming.sequence);
                 self.sql_state
-                    .session
+                    .session_mut()
                     .answered(session::state::Answered::Ok);
             }
             Command::RESET_CONNECTION => return self.reset(incoming).await,
@@ -229,24 +225,19 @@ impl PooledSession {
     pub async fn break_off(&mut self, cut: &CutOff) {
         // Closing it undoes what is open there.
         self.drop_lease(CloseReason::Broken);
-        let (client, scratch) = (&mut self.client.leg, &self.env.pool_env.scratch);
+        let (client, scratch) = (self.client.leg_mut(), &self.env.pool_env.scratch);
         if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
-            let told = self.client.leg.finish_with(sequence, &payload);
+            let told = self.client.leg_mut().finish_with(sequence, &payload);
             let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, told).await;
         }
     }
 
     /// The backend whose connection is held, by name.
     pub fn backend_name(&self) -> Option<String> {
-        let at_home = || {
-            self.routing
-                .home
-                .as_ref()
-                .map(|home| home.backend.name.clone())
-        };
+        let at_home = || self.routing.home().map(|home| home.name.clone());
         let held = self
             .held
             .lease

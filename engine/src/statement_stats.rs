@@ -29,7 +29,7 @@ impl PooledSession {
         bytes: usize,
         for_lanes: bool,
     ) -> Option<u64> {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let insight = &self.env.relay.recorder.stats;
         if !for_lanes && !insight.is_wanted() {
             insight.read_facts(facts, text, flags);
@@ -59,7 +59,7 @@ impl PooledSession {
         self.watch.set_digest(key.digest);
         self.command.subject = Some(Subject {
             digest: key.digest,
-            text: insight.text_of(key.digest, text, self.sql_state.session.flags()),
+            text: insight.text_of(key.digest, text, self.sql_state.session().flags()),
             bytes: bytes as u64,
             sample: insight.wants().some_values().then(|| text.into()),
             parent: insight.parent_of(text, &key.facts),
@@ -96,7 +96,7 @@ impl PooledSession {
         let end = StatementEnd {
             error,
             message: done.message.as_deref().unwrap_or_default(),
-            backend: self.routing.state.last,
+            backend: self.routing.state().last,
             ended: Ended {
                 has_failed: error.is_some(),
                 rows_sent: tally.rows_before.saturating_add(tally.rows),
@@ -147,7 +147,7 @@ impl PooledSession {
     #[cold]
     pub(crate) fn note_cut_off(&mut self, failure: &Failure) {
         match failure.err_payload(true) {
-            Some(payload) => self.note_failed(&payload, self.routing.state.last),
+            Some(payload) => self.note_failed(&payload, self.routing.state().last),
             None => self.command.subject = None,
         }
     }
@@ -183,12 +183,9 @@ impl PooledSession {
     fn note_end(&mut self, subject: &Subject, end: &StatementEnd<'_>) -> bool {
         let env = &self.env;
         let keys = &env.relay.recorder.stats.keys;
-        let attribution = self.identity.attribution.of(
-            keys,
-            &self.identity.account,
-            self.sql_state.session.values(),
-        );
-        let server = || self.sql_state.session.flags().server;
+        let values = self.sql_state.session().values();
+        let attribution = self.identity.attribution(keys, values);
+        let server = || self.sql_state.session().flags().server;
         let session = || session_of(self.watch.card().as_ref(), server());
         let recorder = &env.relay.recorder;
         recorder.note(subject, end, attribution, &env.pool_env.topology, session)

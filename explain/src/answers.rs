@@ -26,8 +26,8 @@ pub(crate) fn answer(session: &mut PooledSession, inquiry: ProxyExplain, text: &
 }
 
 fn transaction_in_words(session: &PooledSession) -> String {
-    let words = transaction(session.client.status);
-    match &session.routing.optimistic_state {
+    let words = transaction(session.client.status());
+    match session.routing.optimistic() {
         None if session.is_begin_deferred() => format!("{words}; no server has its BEGIN yet"),
         Some(optimistic_state) => {
             let reads = optimistic_state.reads.len();
@@ -86,10 +86,10 @@ fn explain_times(session: &PooledSession) -> TextTable {
 /// What is known of the session, an item a row.
 fn explain_session(session: &PooledSession) -> TextTable {
     let mut answer = TextTable::new(&["item", "value"]);
-    let state = &session.sql_state.session;
+    let state = session.sql_state.session();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    answer.row(["id", &session.identity.registered.id().to_string()]);
-    answer.row(["account", &session.identity.account.id().to_string()]);
+    answer.row(["id", &session.identity.id().to_string()]);
+    answer.row(["account", &session.identity.account().id().to_string()]);
     answer.row(["mode", &format!("{:?}", session.mode).to_lowercase()]);
     let schema = state.values().schema().map(text);
     answer.row(["schema", schema.as_deref().unwrap_or("(none)")]);
@@ -129,9 +129,12 @@ fn explain_session(session: &PooledSession) -> TextTable {
     }
     answer.row([
         "prepared statements",
-        &session.sql_state.statements.len().to_string(),
+        &session.sql_state.statements().len().to_string(),
     ]);
-    answer.row(["open cursors", &session.sql_state.cursors.len().to_string()]);
+    answer.row([
+        "open cursors",
+        &session.sql_state.cursor_count().to_string(),
+    ]);
     answer.row(["reads must see", &shown(&session.must_see())]);
     answer
 }

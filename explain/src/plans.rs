@@ -107,11 +107,11 @@ pub(crate) fn explain_later(session: &PooledSession, due: &Subject, statement: &
 fn hears_utf8(session: &mut PooledSession) {
     let values = &session.env.pool_env.store.values;
     let values = values.with(
-        session.sql_state.session.values(),
+        session.sql_state.session().values(),
         b"character_set_results",
         b"utf8mb4",
     );
-    session.sql_state.session.change_user(values);
+    session.sql_state.session_mut().change_user(values);
 }
 
 /// None: it is not fit for that.
@@ -120,8 +120,8 @@ fn explaining(session: &PooledSession, due: &Subject, ended: &Statement<'_>) -> 
     if OWN.iter().any(|pin| pins.has(*pin)) {
         return None;
     }
-    let flags = session.sql_state.session.flags();
-    let statement = ended.text_with_values(flags, session.client.capabilities)?;
+    let flags = session.sql_state.session().flags();
+    let statement = ended.text_with_values(flags, session.client.capabilities())?;
     if statement.len() > STATEMENT_BYTES_MAX {
         return None;
     }
@@ -133,12 +133,12 @@ fn explaining(session: &PooledSession, due: &Subject, ended: &Statement<'_>) -> 
     let planned = Planned::of(&statement, &filled, flags)?;
     let env = &session.env;
     let topology = env.pool_env.topology.borrow();
-    let backend = topology.backend(session.routing.state.last?)?;
+    let backend = topology.backend(session.routing.state().last?)?;
     let cluster = topology
         .clusters
         .iter()
         .find(|it| it.id == backend.cluster)?;
-    let values = session.sql_state.session.values();
+    let values = session.sql_state.session().values();
     Some(Explaining {
         key: PlanKey {
             digest: due.digest,
@@ -186,7 +186,7 @@ impl Planner {
     async fn plan_of(&mut self, explaining: &Explaining) -> Result<Vec<Line>, Refusal> {
         let backend = self.backend_to_ask(explaining)?;
         self.take_free(&backend).await?;
-        let server = self.session.sql_state.session.flags().server;
+        let server = self.session.sql_state.session().flags().server;
         let is_written_there = explaining.reading.is_none()
             || backend.role != Some(Role::Replica) && explains_writing(server);
         let statement = match (&explaining.writing, &explaining.reading) {

@@ -14,10 +14,10 @@ use engine::session::PooledSession;
 /// What would become of a statement.
 pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explanation {
     let mut told = Explanation::default();
-    let mut facts = sql::facts(text, session.sql_state.session.flags());
+    let mut facts = sql::facts(text, session.sql_state.session().flags());
     session.trust(&mut facts, text);
     let mut analysis = sql::Analysis::default();
-    analysis.read(text, session.sql_state.session.flags());
+    analysis.read(text, session.sql_state.session().flags());
     session.name_more(&mut facts, text);
     session.doubt_refused(&mut facts, || analysis.digest.hash());
     told.statement(&facts, text);
@@ -78,7 +78,7 @@ fn tell_way(session: &PooledSession, told: &mut Explanation, facts: &Facts) -> O
     let roles = match command_target {
         CommandTarget::Ordered(roles) => Some(roles),
         // The session's own would do.
-        CommandTarget::Home if is_ordered => Some(session.routing.state.roles()),
+        CommandTarget::Home if is_ordered => Some(session.routing.state().roles()),
         _ => None,
     };
     match roles {
@@ -90,8 +90,7 @@ fn tell_way(session: &PooledSession, told: &mut Explanation, facts: &Facts) -> O
     }
     match &session.held.lease {
         Some(_)
-            if session.routing.optimistic_state.is_some()
-                && command_target == CommandTarget::Home =>
+            if session.routing.optimistic().is_some() && command_target == CommandTarget::Home =>
         {
             tell_candidates(session, told, command_target)
         }
@@ -114,7 +113,7 @@ fn tell_candidates(
         told.find("decision", &last.name, why);
         return Some(last.id);
     }
-    let home = session.routing.home.as_ref().map(|home| home.backend.id);
+    let home = session.routing.home().map(|home| home.id);
     let goes_home = matches!(
         command_target,
         CommandTarget::Home | CommandTarget::Same | CommandTarget::Any
@@ -128,7 +127,7 @@ fn tell_candidates(
         CommandTarget::Replica | CommandTarget::Optimistic => Roles::Replica,
         CommandTarget::Ordered(roles) => roles,
         CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => {
-            session.routing.state.roles()
+            session.routing.state().roles()
         }
     };
     let wish = Wish {

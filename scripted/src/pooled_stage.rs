@@ -91,7 +91,7 @@ impl CommandScript for PooledScript {
         staged.follow_moves().await;
         match act(&mut staged, incoming).await? {
             After::Next if self.script.wants_close() => {
-                let _ = session.client.leg.drained().await;
+                let _ = session.client.leg_mut().drained().await;
                 Ok(After::Ended(SessionEnd::Quit))
             }
             after => Ok(after),
@@ -102,8 +102,8 @@ impl CommandScript for PooledScript {
         script: Option<Box<Self>>,
         session: &PooledSession,
     ) -> Result<Option<Box<Self>>, CutOff> {
-        let (account, settings) = (&session.identity.account, &session.settings);
-        let listeners = settings.config.scripts_of(&session.identity.listener);
+        let (account, settings) = (session.identity.account(), &session.settings);
+        let listeners = settings.config.scripts_of(session.identity.listener());
         let files = account.script.as_deref().unwrap_or(listeners);
         let running = script.as_ref().map(|it| it.script.files());
         if running.unwrap_or_default() == files {
@@ -116,12 +116,12 @@ impl CommandScript for PooledScript {
                 false => Err(CutOff::new(no_scripts_yet(), Some(0))),
             };
         };
-        let local = session.client.leg.transport.socket();
+        let local = session.client.leg().transport.socket();
         let identity = &session.identity;
         let greeting = Greeting {
-            thread_id: identity.registered.id(),
-            scramble: identity.scramble.as_bytes().to_vec(),
-            ..Greeting::clone(&identity.greeting)
+            thread_id: identity.id(),
+            scramble: identity.scramble().as_bytes().to_vec(),
+            ..Greeting::clone(identity.greeting())
         };
         let newcomer = LoggedInClient {
             remote: &card.client,
@@ -129,7 +129,7 @@ impl CommandScript for PooledScript {
             user: session.user(),
             schema: session
                 .sql_state
-                .session
+                .session()
                 .values()
                 .schema()
                 .unwrap_or_default(),
@@ -170,7 +170,7 @@ impl Staged<'_> {
             Box::pin(self.session.outlive(kill)).await?;
         }
         let out = self.scripting.host.out();
-        self.session.routing.state.choice.put_out(out);
+        self.session.routing.state_mut().choice.put_out(out);
         if self.is_elsewhere() {
             self.session.rest().await?;
         }
@@ -187,7 +187,7 @@ impl Staged<'_> {
         let schema = self
             .session
             .sql_state
-            .session
+            .session()
             .values()
             .schema()
             .unwrap_or_default();
@@ -212,13 +212,13 @@ impl Staged<'_> {
         inquiry: ScriptQuery,
     ) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
-        let facts = sql::facts(&inquiry.text, session.sql_state.session.flags());
+        let facts = sql::facts(&inquiry.text, session.sql_state.session().flags());
         if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
             return Err(
                 "LOAD DATA needs the session itself, and cannot run in another cluster".to_owned(),
             );
         }
-        let cluster = session.routing.state.cluster;
+        let cluster = session.routing.state().cluster;
         let beside = match self.scripting.beside.take() {
             Some(beside) if beside.is_in(cluster) => beside,
             _ => session
@@ -233,7 +233,7 @@ impl Staged<'_> {
             reply,
         };
         let sent = beside.send(ShadowStatement::of(
-            session.sql_state.session.values(),
+            session.sql_state.session().values(),
             Work::Asked(asked),
         ));
         sent.map_err(|_| "too many statements of this script wait already".to_owned())?;
@@ -256,7 +256,7 @@ impl Staged<'_> {
                 return Poll::Ready(Ok(Some(outcome)));
             }
             // Should the client be gone, that is heard as well.
-            let _ = session.client.leg.poll_drain(context);
+            let _ = session.client.leg_mut().poll_drain(context);
             if let Poll::Ready(Err(cut)) = session.poll_meanwhile(context) {
                 return Poll::Ready(Err(waiting(&cut)));
             }
@@ -273,7 +273,7 @@ impl Staged<'_> {
         let backend = self.scripting.host.backend(index);
         self.session
             .routing
-            .state
+            .state_mut()
             .choice
             .choose(match (index, backend) {
                 (0, _) => ScriptTarget::Any,
@@ -287,7 +287,7 @@ impl Staged<'_> {
         if self.route.is_some() || self.route_next.is_some() {
             return true;
         }
-        let choice = &self.session.routing.state.choice;
+        let choice = &self.session.routing.state().choice;
         self.session.held.lease.as_ref().is_some_and(|lease| {
             let here = lease.conn.backend.id;
             choice.is_out(here) || choice.backend().is_some_and(|(chosen, _)| chosen != here)
@@ -301,15 +301,15 @@ impl Stage for Staged<'_> {
     }
 
     fn client(&mut self) -> &mut Leg {
-        &mut self.session.client.leg
+        self.session.client.leg_mut()
     }
 
     fn status(&self) -> StatusFlags {
-        self.session.client.status
+        self.session.client.status()
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.session.client.capabilities
+        self.session.client.capabilities()
     }
 
     fn result_bytes_max(&self) -> usize {
@@ -427,11 +427,11 @@ impl Stage for Staged<'_> {
         let bytes_max = self.result_bytes_max();
         let session = &mut self.session;
         // A dialogue is no reply.
-        session.client.leg.observer = match command {
+        session.client.leg_mut().observer = match command {
             Command::CHANGE_USER => None,
             _ => {
                 let scripts = &self.scripting.host.scripts;
-                let capabilities = session.client.capabilities;
+                let capabilities = session.client.capabilities();
                 let observer = ReplyObserver::to(command, capabilities, towards, scripts);
                 let rows = self.rows.clone().filter(|_| towards.is_client());
                 let rewriting =
@@ -441,7 +441,7 @@ impl Stage for Staged<'_> {
             }
         };
         let acted = self.perform(incoming).await;
-        let observer = self.session.client.leg.observer.take();
+        let observer = self.session.client.leg_mut().observer.take();
         let next = observer
             .as_ref()
             .and_then(|observer| observer.next_sequence());

@@ -74,7 +74,7 @@ pub(crate) fn serve(
         // Login needs far more memory than what follows; it is gone before the relay begins.
         let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
         if let Ok(LoggedInSession::Pooled(session, _)) = &begun {
-            let id = session.identity.registered.id();
+            let id = session.identity.id();
             registered.watch.note_of(|card| card.id = id);
         }
         host_errors::note(&worker.relay.login, &facts.client, begun.as_ref().err());
@@ -128,7 +128,7 @@ async fn pooled(
     mut script: Option<Box<PooledScript>>,
     facts: &mut Facts,
 ) -> Result<SessionEnd, Failure> {
-    let id = session.identity.registered.id();
+    let id = session.identity.id();
     let watch = Rc::clone(&session.watch);
     facts.publish(&watch, SessionKind::Pooled(session.mode), Some(id));
     session.note_account();

@@ -35,6 +35,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("lanes", Floor::At(6)),
     ("login", Floor::At(7)),
     ("relay", Floor::At(8)),
+    ("session_parts", Floor::At(8)),
     ("script_hooks", Floor::At(9)),
     ("command", Floor::At(9)),
     ("engine", Floor::At(10)),

@@ -81,11 +81,7 @@ impl PooledSession {
                                 | FailureKind::BackendsFull
                         ) =>
                     {
-                        self.routing.home = self
-                            .routing
-                            .home
-                            .take()
-                            .filter(|it| it.backend.id != backend.id);
+                        self.routing.leave_home_at(backend.id);
                         tried.push(backend.id);
                         last = Some(failure);
                     }
@@ -175,7 +171,7 @@ impl PooledSession {
     fn primary(&self) -> Option<Arc<Backend>> {
         let env = &self.env;
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let request_id = self.routing.home.as_ref().map(|home| home.backend.id);
+        let request_id = self.routing.home().map(|home| home.id);
         let wish = Wish {
             seats: request_id.as_slice(),
             ..Wish::to(self.level().0, Roles::Primary)

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use backend::ask_globals::refresh;
 use pool::CloseReason;
-use session::state::{Former, Heir, Pin};
+use session::state::{Former, Pin};
 use wire::Capabilities;
 
 use crate::session::PooledSession;
@@ -13,11 +13,11 @@ impl PooledSession {
     /// The session may have changed global variables: the proxy looks at them before the client hears that the
     /// statement is done.
     pub(crate) async fn read_globals(&mut self) {
-        self.sql_state.sets_globals = false;
-        let pins = self.sql_state.session.pins();
+        self.sql_state.globals_read();
+        let pins = self.sql_state.session().pins();
         let is_awkward = pins.has(Pin::NextTransaction)
             || pins.has(Pin::Xa)
-            || self.sql_state.session.is_traced();
+            || self.sql_state.session().is_traced();
         if let Some(lease) = self.held.lease.as_ref().filter(|_| is_awkward) {
             // What is set for the next transaction is the next statement's, and so is the trace.
             self.env
@@ -42,7 +42,7 @@ impl PooledSession {
     /// Where global variables have changed, the session keeps the values that it began with.
     #[inline]
     pub(crate) fn keep_inherited(&mut self) {
-        if self.sql_state.inherits_at != self.env.pool_env.shared.globals.now() {
+        if self.sql_state.inherits_at() != self.env.pool_env.shared.globals.now() {
             self.keep_inherited_now();
         }
     }
@@ -53,12 +53,12 @@ impl PooledSession {
         env.pool.note_globals();
         let globals = &env.pool_env.shared.globals;
         let held = || self.held.lease.as_ref().map(|lease| lease.conn.backend.id);
-        let home = self.routing.home.as_ref().map(|home| home.backend.id);
+        let home = self.routing.home().map(|home| home.id);
         let Some(backend) = home.or_else(held) else {
             return;
         };
         let now = globals.now();
-        let then = std::mem::replace(&mut self.sql_state.inherits_at, now);
+        let then = self.sql_state.inherit_at(now);
         let conn = self.held.lease.as_mut().map(|lease| &mut lease.conn);
         let conn = conn.filter(|conn| conn.backend.id == backend);
         let inherits_at = conn.as_ref().map(|conn| conn.epochs.inherits_at.get());
@@ -72,30 +72,26 @@ impl PooledSession {
                 is_on_connection: inherits_at.is_some_and(|at| at < changed.number),
             })
             .collect();
-        let heir = Heir {
-            is_interactive: self.client.capabilities.contains(Capabilities::INTERACTIVE),
-            is_privileged: self.sql_state.has_set_globals,
-        };
+        let is_interactive = self
+            .client
+            .capabilities()
+            .contains(Capabilities::INTERACTIVE);
         let table = &env.pool_env.store.values;
         let connection = conn.map(|conn| &mut conn.state);
         self.sql_state
-            .session
-            .keep_inherited(table, connection, &former, heir);
-        for key in self.sql_state.statements.all_mut() {
-            key.values = self.sql_state.session.with_inherited(table, &key.values);
-        }
+            .keep_inherited(table, connection, &former, is_interactive);
         self.note_wait_timeout();
     }
 
     /// The session begins anew: it inherits what the global variables are now.
     pub(crate) fn inherit(&mut self) {
         let now = self.env.pool_env.shared.globals.now();
-        if std::mem::replace(&mut self.sql_state.inherits_at, now) != now {
-            let server = self.sql_state.session.flags().server;
-            self.sql_state.session.begins_as(
+        if self.sql_state.inherit_at(now) != now {
+            let server = self.sql_state.session().flags().server;
+            self.sql_state.session_mut().begins_as(
                 self.env
                     .pool
-                    .fresh_flags(self.identity.key.collation, server),
+                    .fresh_flags(self.identity.key().collation, server),
             );
         }
     }

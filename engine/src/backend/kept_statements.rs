@@ -41,7 +41,7 @@ impl PooledSession {
     /// Drops what other sessions have prepared as text on the session's connection.
     async fn drop_texts_of_others(&mut self) {
         if let Some(mut lease) = self.held.lease.take() {
-            let others = self.sql_state.session.texts_of_others(&lease.conn.state);
+            let others = self.sql_state.session().texts_of_others(&lease.conn.state);
             // A connection that breaks here is found broken by the next command.
             let _ = drop_texts(&self.env, &mut lease.conn, others).await;
             self.held.lease = Some(lease);

@@ -25,7 +25,7 @@ impl PooledSession {
             return Ok(());
         }
         self.is_left_one()?;
-        if self.sql_state.pending_answers.is_saving() {
+        if self.sql_state.pending_answers().is_saving() {
             Box::pin(self.wait_for_saving()).await;
         }
         self.take_up_saved();
@@ -51,7 +51,7 @@ impl PooledSession {
             begun => Box::pin(self.hold_slowly(command_target, backend, begun)).await?,
         };
         lease.admit(admitted);
-        let is_apart = self.sql_state.pending_answers.is_apart_from(&lease.conn);
+        let is_apart = self.sql_state.pending_answers().is_apart_from(&lease.conn);
         self.held.lease = Some(lease);
         if is_apart {
             Box::pin(self.fetch_diagnostics()).await?;
@@ -59,7 +59,7 @@ impl PooledSession {
                 return Box::pin(self.hold(command_target)).await;
             }
         }
-        self.routing.lane_use.on_lane = None;
+        self.routing.lane_use_mut().on_lane = None;
         self.keep_inherited();
         // Others may have asked while it waited for a connection.
         self.take_up_saved();
@@ -85,13 +85,13 @@ impl PooledSession {
     /// Asks for a connection to a backend; in the usual case one lies idle.
     pub(super) fn begin(&mut self, backend: &Arc<Backend>) -> CheckoutStep {
         let sub_pool = self.sub_pool(backend);
-        if self.sql_state.pending_answers.is_owed()
+        if self.sql_state.pending_answers().is_owed()
             && let Some(own) = self.take_own(sub_pool)
         {
             return CheckoutStep::HeldConnection(own);
         }
         let patience = self.settings.config.pool.timeout_wait;
-        let (state, pending_answers) = (&self.sql_state.session, &self.sql_state.pending_answers);
+        let (state, pending_answers) = (self.sql_state.session(), self.sql_state.pending_answers());
         let place = &mut self.held.waiter;
         self.env.pool.begin(sub_pool, patience, place, |conn| {
             nearness(conn, state, pending_answers)
@@ -102,8 +102,8 @@ impl PooledSession {
         let env = &self.env;
         let (known, kind, login) = (
             &mut self.held.sub_pool,
-            &self.identity.key,
-            &self.identity.login,
+            self.identity.key(),
+            self.identity.login(),
         );
         env.pool.known_sub_pool(known, backend, kind, login)
     }
@@ -116,13 +116,13 @@ impl PooledSession {
         if let Some(kill) = self.held.kill.take() {
             Box::pin(self.outlive(kill)).await?;
         }
-        if self.sql_state.sets_globals {
+        if self.sql_state.sets_globals() {
             Box::pin(self.read_globals()).await;
         }
-        if !self.tracking.unseen.is_empty() {
+        if self.tracking.has_unseen() {
             Box::pin(self.look_again()).await;
         }
-        if !self.sql_state.cursors.is_empty() || !self.sql_state.session.is_free() {
+        if self.sql_state.has_cursors() || !self.sql_state.session().is_free() {
             // In a transaction there is nearly always nothing to ask.
             if self.inquiry().is_some() {
                 Box::pin(self.inquire()).await?;
@@ -147,7 +147,7 @@ impl PooledSession {
     /// The session cannot leave its connection.
     fn pin_lease(&mut self) {
         let pins = self.pins();
-        tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), %pins, "session is pinned");
+        tracing::debug!(user = %self.identity.account().id(), id = self.identity.id(), %pins, "session is pinned");
         self.watch.hold(Some(pins));
         if let Some(lease) = &mut self.held.lease {
             self.env.pool.hold(lease);
@@ -159,12 +159,12 @@ impl PooledSession {
         let Some(lease) = &mut self.held.lease else {
             return;
         };
-        if self.sql_state.pending_answers.is_at(&lease.conn) {
+        if self.sql_state.pending_answers().is_at(&lease.conn) {
             let nobody = Rc::default();
             // It is closed anyway.
             let _ =
                 backend::settle_answers::settle(&self.env.pool_env, &mut lease.conn, &nobody).await;
-            self.sql_state.pending_answers.is_left();
+            self.sql_state.pending_answers().is_left();
             self.take_up_saved();
         }
     }
@@ -189,13 +189,13 @@ impl PooledSession {
 
     /// Whether the session cannot leave its connection.
     pub(crate) fn is_pinned(&self) -> bool {
-        let is_for_life = self.sql_state.session.rules().hold == Hold::Session;
-        is_for_life || !self.sql_state.cursors.is_empty() || !self.pins().is_empty()
+        let is_for_life = self.sql_state.session().rules().hold == Hold::Session;
+        is_for_life || self.sql_state.has_cursors() || !self.pins().is_empty()
     }
 
     /// What keeps the session on its connection.
     pub fn pins(&self) -> Pins {
-        let mut pins = self.sql_state.session.pins();
+        let mut pins = self.sql_state.session().pins();
         // The next session on the connection asks for the count first, see `diagnostics`.
         pins.remove(Held::FoundRows);
         pins

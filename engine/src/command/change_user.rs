@@ -13,13 +13,13 @@ use wire::change_user::ChangeUser;
 use wire::{Capabilities, Command, errors};
 
 use crate::routing::routing_state::RoutingState;
+use crate::routing::session_routing::SavedRouting;
 use crate::session::PooledSession;
 use crate::session::session_start::rules;
 use backend::greeting::{dialect_of, plugin_of};
 use backend::sub_pool::{BackendLogin, PoolKey};
-use link::client_command::{Inbox, Incoming};
+use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
-use link::leg::Leg;
 use link::packets::PacketStream;
 use login::connect::Greeted;
 use login::examine::{AuthenticationFailure, examine, random, tls_session};
@@ -32,8 +32,9 @@ use login::script_coverage::script_uncovered;
 use login::tls_guard::{Claimant, is_password_used, unmet};
 use login::welcome::{ok, welcome};
 use registry::session_info::SessionKind;
-use relay::outcome::{After, CutOff, Home};
-use script_host::shadow_queue::Reflection;
+use relay::outcome::{After, CutOff};
+use session_parts::identity::AccountLogin;
+use session_parts::sql_state::SavedSqlState;
 use stats::journal::AuditEvent;
 
 /// MariaDB refuses each change of user after so many that failed, against guessing passwords.
@@ -44,23 +45,23 @@ impl PooledSession {
     pub(crate) async fn change_user(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let cut = |failure| CutOff::new(failure, None);
         let argument = incoming.argument().into_owned();
-        let Ok(wish) = ChangeUser::decode(&argument, self.client.login_capabilities) else {
+        let Ok(wish) = ChangeUser::decode(&argument, self.client.login_capabilities()) else {
             return self.malformed(incoming.sequence);
         };
         // What it had ends whatever comes of it.
         self.begin_anew().await;
         self.rest().await?;
         let lost = |cause: String| cut(Failure::new(FailureKind::ClientLost, cause));
-        let drained = self.client.leg.drained().await;
+        let drained = self.client.leg_mut().drained().await;
         drained.map_err(|error| lost(error.to_string()))?;
-        let sequences = match self.client.leg.transport.is_compressed() {
+        let sequences = match self.client.is_compressed() {
             true => session::Sequences::Renumbered,
             false => session::Sequences::Checked,
         };
-        let client = std::mem::replace(&mut self.client.leg, Leg::gone());
+        let (client, ahead) = self.client.take();
         let mut stream = PacketStream::new(client.transport, incoming.sequence)
             .with_sequences(sequences)
-            .with_ahead(self.client.inbox.take_all());
+            .with_ahead(ahead);
         let before = String::from_utf8_lossy(self.user()).into_owned();
         let changed = Box::pin(self.change(&mut stream, &wish)).await;
         self.audit_change(&wish, &before, changed.as_ref().err());
@@ -73,8 +74,7 @@ impl PooledSession {
         let Some((transport, ahead)) = stream.into_parts() else {
             return Err(lost("the connection to the client is lost".to_owned()));
         };
-        self.client.leg = Leg::new(transport);
-        self.client.inbox = Inbox::new(ahead);
+        self.client.join(transport, ahead);
         match changed {
             Ok(Changed::Here) => Ok(After::Next),
             Ok(Changed::There(passed)) => {
@@ -84,7 +84,7 @@ impl PooledSession {
             // MariaDB goes on as the user from before. MySQL closes the connection.
             Err(failure) if may_go_on(&failure) && self.is_mariadb() => {
                 tracing::info!(cause = failure.cause, "a change of user was refused");
-                self.identity.refused_changes = self.identity.refused_changes.saturating_add(1);
+                self.identity.note_refused_change();
                 Ok(After::Next)
             }
             Err(failure) => Err(cut(failure)),
@@ -103,7 +103,7 @@ impl PooledSession {
                     Some(_) => "change_user_failed",
                 },
                 port: "clients",
-                session: self.identity.registered.id(),
+                session: self.identity.id(),
                 user: text(wish.user),
                 client: card.map_or_else(String::new, |card| card.client.to_string()),
                 schema: wish.schema.map(text).unwrap_or_default(),
@@ -116,7 +116,7 @@ impl PooledSession {
     }
 
     fn is_mariadb(&self) -> bool {
-        dialect_of(&self.identity.greeting) == Dialect::MariaDb
+        dialect_of(self.identity.greeting()) == Dialect::MariaDb
     }
 
     /// What a client is told whose connection does not meet what `user` demands, see [`login::tls_guard`].
@@ -125,9 +125,9 @@ impl PooledSession {
         let claimant = Claimant {
             user,
             there,
-            origin: &self.client.origin,
-            privacy: self.client.privacy,
-            tls: self.client.tls.as_deref(),
+            origin: self.client.origin(),
+            privacy: self.client.privacy(),
+            tls: self.client.tls(),
             password_used,
         };
         let unmet = unmet(&self.settings, &accounts, &claimant)?;
@@ -147,7 +147,7 @@ impl PooledSession {
         if self
             .settings
             .config
-            .scripts_of(&self.identity.listener)
+            .scripts_of(self.identity.listener())
             .is_empty()
         {
             return self.pass_on(stream, wish).await.map(Changed::of);
@@ -176,12 +176,12 @@ impl PooledSession {
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
     ) -> Result<Changed, Failure> {
-        if self.is_mariadb() && self.identity.refused_changes >= REFUSED_CHANGES_MAX {
+        if self.is_mariadb() && self.identity.refused_changes() >= REFUSED_CHANGES_MAX {
             return Err(no_more_changes());
         }
         let env = Rc::clone(&self.env);
         let env = &env.relay.login;
-        let mut known = AccountLookup::find(env, wish.user, &self.client.origin).await;
+        let mut known = AccountLookup::find(env, wish.user, self.client.origin()).await;
         let mut may_appeal = true;
         let (mut account, passed) = loop {
             let account = match known {
@@ -208,7 +208,7 @@ impl PooledSession {
             let (denial, user) = (failed.denial, wish.user);
             let retry_after_reload = match may_appeal {
                 true => {
-                    retry_after_reload(env, stream, &account, failed, user, &self.client.origin)
+                    retry_after_reload(env, stream, &account, failed, user, self.client.origin())
                         .await?
                 }
                 false => RetryOutcome::Refused,
@@ -222,7 +222,7 @@ impl PooledSession {
         let (user, password_used) = (wish.user, passed.password_used);
         let mut denied = self.change_denial(&account, user, password_used);
         if denied.is_some()
-            && let Some(later) = conditions_anew(env, &account, user, &self.client.origin).await
+            && let Some(later) = conditions_anew(env, &account, user, self.client.origin()).await
         {
             account = later;
             denied = self.change_denial(&account, user, password_used);
@@ -230,7 +230,7 @@ impl PooledSession {
         if let Some(denial) = denied {
             return Err(self.deny_change(denial, wish.user).await);
         }
-        login_throttle::succeeded(env, &self.client.origin, wish.user);
+        login_throttle::succeeded(env, self.client.origin(), wish.user);
         let Some(credential) = self.backend_credential(&account, passed.credential) else {
             let denial = Denial::Access { password_used };
             return Err(self.deny_change(denial, wish.user).await);
@@ -240,50 +240,32 @@ impl PooledSession {
             self.become_again(before);
             return Err(failure);
         }
-        welcome(stream, passed.payload, &ok(self.client.status)).await?;
+        welcome(stream, passed.payload, &ok(self.client.status())).await?;
         Ok(Changed::Here)
     }
 
     /// Whether the account may have one session more, and whether a backend takes it, in the session's schema. A
     /// server says so within COM_CHANGE_USER, so a session does not begin as an account that cannot be used.
     async fn enter_account(&mut self) -> Result<(), Failure> {
-        let sessions_max = self.identity.account.conditions.user_connections_max;
-        self.identity.registered.introduce(
-            self.identity.account.id(),
-            &self.identity.key.user,
-            sessions_max,
-        )?;
+        let sessions_max = (self.identity.account().conditions).user_connections_max;
+        self.identity.introduce(sessions_max)?;
         self.try_schema_anew().await
     }
 
     /// The session is the account from before, whose change failed.
     fn become_again(&mut self, before: SavedIdentity) {
         let SavedIdentity {
-            routing_state,
-            kind,
-            login,
-            account,
+            routing,
+            account_login,
             mode,
-            state,
-            home,
-            inherits_at,
-            has_set_globals,
+            sql_state,
         } = before;
-        self.routing.state = routing_state;
-        self.identity.key = kind;
-        self.identity.login = login;
-        self.identity.account = account;
+        self.routing.return_to(routing);
+        self.identity.replace_account(account_login);
         self.mode = mode;
-        self.sql_state.session = state;
-        self.routing.home = home;
-        self.sql_state.inherits_at = inherits_at;
-        self.sql_state.has_set_globals = has_set_globals;
+        self.sql_state.return_to(sql_state);
         // It has been let in before.
-        let _ = self.identity.registered.introduce(
-            self.identity.account.id(),
-            &self.identity.key.user,
-            None,
-        );
+        let _ = self.identity.introduce(None);
         self.note_account();
     }
 
@@ -293,8 +275,9 @@ impl PooledSession {
         self.watch.note_of(|card| {
             card.user = String::from_utf8_lossy(self.user()).into();
             card.kind = SessionKind::Pooled(self.mode);
-            card.timeout_idle_transaction = self.identity.account.pooling.timeout_idle_transaction;
-            card.account = Some(self.identity.account.id().clone());
+            card.timeout_idle_transaction =
+                self.identity.account().pooling.timeout_idle_transaction;
+            card.account = Some(self.identity.account().id().clone());
         });
     }
 
@@ -306,8 +289,8 @@ impl PooledSession {
         password_used: bool,
     ) -> Option<Denial> {
         let circumstances = Circumstances {
-            origin: &self.client.origin,
-            tls: self.client.tls.as_deref().map(tls_session),
+            origin: self.client.origin(),
+            tls: self.client.tls().map(tls_session),
             password_used,
         };
         let there = BackendLogin::user_of(account, user);
@@ -325,7 +308,7 @@ impl PooledSession {
         login_throttle::hold_back(
             &self.env.relay.login,
             &self.settings,
-            &self.client.origin,
+            self.client.origin(),
             wish.user,
         )
         .await;
@@ -336,9 +319,12 @@ impl PooledSession {
                 false => b"",
             }),
             answer: wish.auth_response,
-            privacy: self.client.privacy,
+            privacy: self.client.privacy(),
         };
-        let (plugin, scramble) = (plugin_of(&self.identity.greeting), &self.identity.scramble);
+        let (plugin, scramble) = (
+            plugin_of(self.identity.greeting()),
+            self.identity.scramble(),
+        );
         let fresh = random(&self.env.pool_env.system.entropy);
         let verdict =
             ServerAuthentication::begin(plugin, scramble, verifiers, held, candidate, fresh);
@@ -370,34 +356,29 @@ impl PooledSession {
         wish: &ChangeUser<'_>,
     ) -> SavedIdentity {
         let config = &self.settings.config;
-        let mode = config
-            .routing
-            .mode(self.identity.listener.routing.session, account.pooling.mode);
+        let mode = config.routing.mode(
+            self.identity.listener().routing.session,
+            account.pooling.mode,
+        );
         let routing_state = RoutingState::of(
             &self.env.relay,
             config,
-            &self.identity.listener,
+            self.identity.listener(),
             Some(&account),
         );
-        let before = std::mem::replace(&mut self.routing.state, routing_state);
-        let mut home = None;
-        match before.cluster == self.routing.state.cluster {
-            // Whoever it is now, it is the same client, which has written that.
-            true => self.routing.state.written.clone_from(&before.written),
-            false => home = self.routing.home.take(),
-        }
+        let before = self.routing.enter_account(routing_state);
         let user = account.user_of(wish.user);
         let login = BackendLogin::of(&account, user, credential);
-        let kind = PoolKey {
+        let key = PoolKey {
             account: account.id().clone(),
             user: user.into(),
             capabilities: self
                 .client
-                .capabilities
+                .capabilities()
                 .with(Capabilities::SESSION_TRACK, true),
-            collation: wish.collation.unwrap_or(self.identity.key.collation),
+            collation: wish.collation.unwrap_or(self.identity.key().collation),
         };
-        let (kind, login) = self.env.pool_env.store.identity(kind, login);
+        let (key, login) = self.env.pool_env.store.identity(key, login);
         let schema = wish
             .schema
             .filter(|schema| !schema.is_empty())
@@ -407,26 +388,24 @@ impl PooledSession {
             Some(schema) => self.env.pool_env.store.values.in_schema(schema),
             None => self.env.pool_env.store.values.fresh(),
         };
-        let server = self.sql_state.session.flags().server;
-        let flags = self.env.pool.fresh_flags(kind.collation, server);
+        let server = self.sql_state.session().flags().server;
+        let flags = self.env.pool.fresh_flags(key.collation, server);
         let state = SessionState::new(rules(&account, mode), values, flags);
         let inherits_at = self.env.pool_env.shared.globals.now();
-        // What runs beside it is another's.
-        self.routing.reflection = Reflection::None;
+        let account_login = AccountLogin {
+            account,
+            login,
+            key,
+        };
         let before = SavedIdentity {
-            routing_state: before,
-            home,
-            kind: std::mem::replace(&mut self.identity.key, kind),
-            login: std::mem::replace(&mut self.identity.login, login),
-            account: std::mem::replace(&mut self.identity.account, account),
+            routing: before,
+            account_login: self.identity.replace_account(account_login),
             mode: std::mem::replace(&mut self.mode, mode),
-            state: std::mem::replace(&mut self.sql_state.session, state),
-            inherits_at: std::mem::replace(&mut self.sql_state.inherits_at, inherits_at),
-            has_set_globals: std::mem::take(&mut self.sql_state.has_set_globals),
+            sql_state: self.sql_state.enter_account(state, inherits_at),
         };
         self.note_account();
         if mode == SessionMode::Transparent {
-            tracing::debug!(user = %self.identity.account.id(), "a changed user is pooled until its connection is its own");
+            tracing::debug!(user = %self.identity.account().id(), "a changed user is pooled until its connection is its own");
         }
         before
     }
@@ -435,18 +414,18 @@ impl PooledSession {
         login_throttle::after_failure(
             &self.env.relay.login,
             &self.settings,
-            &self.client.origin,
+            self.client.origin(),
             user,
         )
         .await;
-        let dialect = dialect_of(&self.identity.greeting);
+        let dialect = dialect_of(self.identity.greeting());
         let names = host_names(
             &self.env.relay.login,
             &self.settings,
-            &self.routing.state.destination(),
+            &self.routing.state().destination(),
         )
         .await;
-        let shown = self.client.origin.shown(names);
+        let shown = self.client.origin().shown(names);
         let payload = denial.payload(dialect, user, &shown);
         let cause = format!("{denial}, at {} from {shown}", Command::CHANGE_USER);
         Failure::relaying(FailureKind::LoginDenied, cause, payload)
@@ -455,16 +434,10 @@ impl PooledSession {
 
 /// What a session was before COM_CHANGE_USER, to be restored if the new login fails.
 struct SavedIdentity {
-    routing_state: RoutingState,
-    kind: Rc<PoolKey>,
-    login: Rc<BackendLogin>,
-    account: Arc<KnownAccount>,
+    routing: SavedRouting,
+    account_login: AccountLogin,
     mode: SessionMode,
-    state: SessionState,
-    /// Its backend, if the other account has other backends.
-    home: Option<Home>,
-    inherits_at: u64,
-    has_set_globals: bool,
+    sql_state: SavedSqlState,
 }
 
 /// How a change of user has ended well.

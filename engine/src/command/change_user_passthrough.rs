@@ -10,7 +10,6 @@ use wire::{Capabilities, HandshakeResponse, errors};
 use crate::session::PooledSession;
 use backend::greeting::server_of;
 use link::failure::{Failure, FailureKind};
-use link::leg::Leg;
 use link::packets::PacketStream;
 use login::connect::Greeted;
 use login::passthrough_auth::PassOn;
@@ -29,7 +28,7 @@ impl PooledSession {
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
     ) -> Result<(Greeted, Agreement), Failure> {
-        let collation = wish.collation.unwrap_or(self.identity.key.collation);
+        let collation = wish.collation.unwrap_or(self.identity.key().collation);
         let Ok(collation) = u8::try_from(collation) else {
             let user = String::from_utf8_lossy(wish.user);
             let error = errors::collation_needs_own_login(user, collation);
@@ -40,7 +39,7 @@ impl PooledSession {
             head: HandshakeHead {
                 capabilities: self
                     .client
-                    .login_capabilities
+                    .login_capabilities()
                     .with(Capabilities::CONNECT_WITH_DB, has_schema),
                 packet_bytes_max: PACKET_BYTES_MAX,
                 collation,
@@ -56,11 +55,11 @@ impl PooledSession {
         let pass_on = PassOn {
             env: &self.env.relay.login,
             settings: &self.settings,
-            header: &self.client.header,
-            destination: &self.routing.state.destination(),
+            header: self.client.header(),
+            destination: &self.routing.state().destination(),
             client: stream,
             client_login: &mut ClientLogin::default(),
-            greeting: &self.identity.greeting,
+            greeting: self.identity.greeting(),
             observer: None,
         };
         pass_on.run(response).await
@@ -72,7 +71,7 @@ impl PooledSession {
         greeted: Greeted,
         agreement: Agreement,
     ) -> Result<After, Failure> {
-        let client = std::mem::replace(&mut self.client.leg, Leg::gone());
+        let (leg, ahead) = self.client.take();
         let thread_id = greeted.greeting.thread_id;
         let backend = Arc::clone(&greeted.backend);
         let context = SessionContext {
@@ -80,10 +79,7 @@ impl PooledSession {
             control: &self.watch,
             settings: &self.settings,
         };
-        let client = ClientEnd {
-            leg: client,
-            ahead: self.client.inbox.take_all(),
-        };
+        let client = ClientEnd { leg, ahead };
         let server = BackendEnd {
             server: server_of(&greeted.greeting),
             stream: greeted.stream,
@@ -92,11 +88,11 @@ impl PooledSession {
         let relay = join(context, client, server, &agreement)?;
         // From here on the server sees to that.
         self.watch.may_wait(None);
-        self.routing.home = None;
-        self.identity.registered.leave_account();
-        self.identity.registered.pass_on(backend.id, thread_id);
+        self.routing.leave_home();
+        self.identity.leave_account();
+        self.identity.pass_on(backend.id, thread_id);
         tracing::debug!(
-            id = self.identity.registered.id(),
+            id = self.identity.id(),
             backend = backend.name,
             "a changed user has a connection of its own"
         );

@@ -19,15 +19,12 @@ impl PooledSession {
         if !is_dynamic && !facts.uses.has(Uses::CLIENT_FILE) {
             return Files::NONE;
         }
-        let mut files = sql::local_files(text, self.sql_state.session.flags());
+        let mut files = sql::local_files(text, self.sql_state.session().flags());
         match facts.kind {
             StatementKind::Prepare => {
-                let mut known = std::mem::take(&mut self.sql_state.prepared_files).into_vec();
-                let room = NAMES_MAX.saturating_sub(known.len());
-                known.extend(files.iter().take(room).cloned());
-                self.sql_state.prepared_files = known.into_boxed_slice();
+                self.sql_state.note_prepared_files(&files, NAMES_MAX);
             }
-            StatementKind::Execute => files.extend(self.sql_state.prepared_files.iter().cloned()),
+            StatementKind::Execute => files.extend_from_slice(self.sql_state.prepared_files()),
             _ => {}
         }
         Files::Named(files)

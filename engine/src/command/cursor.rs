@@ -25,9 +25,9 @@ impl PooledSession {
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
         };
-        let cursor = self.sql_state.statements.resolve(number).and_then(|id| {
-            let found = self.sql_state.cursors.iter().find(|(of, _)| *of == id);
-            found.map(|(_, key)| (id, key.clone()))
+        let cursor = self.sql_state.statements().resolve(number).and_then(|id| {
+            let key = self.sql_state.cursor(id)?;
+            Some((id, key.clone()))
         });
         let on_backend = cursor.as_ref().and_then(|(_, key)| {
             let lease = self.held.lease.as_ref()?;
@@ -49,14 +49,14 @@ impl PooledSession {
 
     /// There is such a statement and no cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or no statement.
     async fn no_cursor(&mut self, sequence: u8, number: u32) -> Result<After, CutOff> {
-        let Some(id) = self.sql_state.statements.resolve(number) else {
+        let Some(id) = self.sql_state.statements().resolve(number) else {
             return self
                 .unknown_statement(sequence, Command::STMT_FETCH, number)
                 .await;
         };
         let Some(key) = self
             .sql_state
-            .statements
+            .statements()
             .statement(id)
             .map(|it| it.statement.clone())
         else {
@@ -67,9 +67,9 @@ impl PooledSession {
         }
         // What has to be prepared there first would change what it adds to.
         self.keep_past().await;
-        let before = *self.sql_state.session.diagnostics();
+        let before = *self.sql_state.session().diagnostics();
         let prepared = self.backend_statement(&key, &Needs::NONE).await;
-        self.sql_state.session.left_alone(before);
+        self.sql_state.session_mut().left_alone(before);
         let Ok(Ok(backend_id)) = prepared else {
             self.reply_error(sequence, &errors::no_cursor(number));
             return Ok(After::Next);
@@ -87,13 +87,9 @@ impl PooledSession {
 
     /// Closes a statement's cursor on the backend: the statement goes with it.
     pub(crate) fn end_cursor_of(&mut self, id: ClientStatementId) {
-        let Some(at) = self.sql_state.cursors.iter().position(|(of, _)| *of == id) else {
+        let Some(key) = self.sql_state.close_cursor(id) else {
             return;
         };
-        let (_, key) = self.sql_state.cursors.swap_remove(at);
-        self.sql_state
-            .session
-            .cursors_open(self.sql_state.cursors.len());
         if let Some(lease) = &mut self.held.lease
             && let Some(id) = lease.conn.prepared.remove(&key)
         {

@@ -110,7 +110,7 @@ impl PooledSession {
             types: types.map(|types| &**types),
             ..*execute
         }
-        .encode(self.client.capabilities, &mut payload);
+        .encode(self.client.capabilities(), &mut payload);
         let next = wire::write::put_packets(&mut packets, 0, &payload);
         self.env.pool_env.store.return_bytes(payload);
         Ok(Encoded {
@@ -139,7 +139,7 @@ impl PooledSession {
     /// given types that this client has never used is closed, so that it is prepared anew; so is one whose
     /// last types are others', where there is long data.
     fn forget_others_types(&mut self, executing: &Executing<'_>) {
-        let statement = self.sql_state.statements.statement(executing.id);
+        let statement = self.sql_state.statements().statement(executing.id);
         let (Some(statement), Some(lease)) = (statement, &mut self.held.lease) else {
             return;
         };

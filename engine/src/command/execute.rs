@@ -42,7 +42,7 @@ impl PooledSession {
         };
         // What is refused from here on counts as an execution that has failed.
         self.note_execution_of(&key, incoming.packets.len());
-        let Ok(execute) = Execute::decode(&argument, self.client.capabilities, parameter_count)
+        let Ok(execute) = Execute::decode(&argument, self.client.capabilities(), parameter_count)
         else {
             let function = self.server_function("mysqld_stmt_execute", "COM_STMT_EXECUTE");
             let error = errors::wrong_arguments(function);
@@ -50,7 +50,7 @@ impl PooledSession {
             return Ok(After::Next);
         };
         let types = self.note_types(id, &execute);
-        let long_data = match self.sql_state.statements.take_long_data(id) {
+        let long_data = match self.sql_state.statements_mut().take_long_data(id) {
             Ok(long_data) => long_data,
             Err(fault) => {
                 let error = self.long_data_fault(&fault);
@@ -86,7 +86,7 @@ impl PooledSession {
             Err(after) => return Ok(after),
         };
         // The server forgets long data that was sent for it: all values are rows'.
-        drop(self.sql_state.statements.take_long_data(named.id));
+        drop(self.sql_state.statements_mut().take_long_data(named.id));
         self.end_cursor_of(named.id);
         self.note_execution_of(&named.key, incoming.packets.len());
         let bulk = BulkExecution {
@@ -109,9 +109,9 @@ impl PooledSession {
         let Ok(number) = statement_id(argument) else {
             return self.malformed(incoming.sequence).map(Err);
         };
-        let id = self.sql_state.statements.resolve(number);
+        let id = self.sql_state.statements().resolve(number);
         let named = id.and_then(|id| {
-            let statement = self.sql_state.statements.statement(id)?;
+            let statement = self.sql_state.statements().statement(id)?;
             Some(NamedStatement {
                 id,
                 key: statement.statement.clone(),
@@ -137,7 +137,7 @@ impl PooledSession {
 
     /// Keeps in mind which types the client gives its parameters. Returned: those of this execution.
     fn note_types(&mut self, id: ClientStatementId, execute: &Execute<'_>) -> Option<Rc<[u8]>> {
-        let statement = self.sql_state.statements.statement_mut(id)?;
+        let statement = self.sql_state.statements_mut().statement_mut(id)?;
         statement.former_types.clone_from(&statement.types);
         if let Some(types) = execute.types
             && statement.types.as_deref() != Some(types)
@@ -160,25 +160,27 @@ impl PooledSession {
             parameter_count,
             types.unwrap_or_default(),
             |parameter| long_data.of(parameter).is_some(),
-            self.client.capabilities,
+            self.client.capabilities(),
         );
         attributes.unwrap_or_default()
     }
 
     /// Goes to the schema that a statement was prepared in, and returns the session's own.
     pub(crate) async fn visit(&mut self, key: &StatementKey) -> Option<Rc<[u8]>> {
-        if key.values.schema() != self.sql_state.session.values().schema() {
+        if key.values.schema() != self.sql_state.session().values().schema() {
             Box::pin(self.settle_doubts()).await;
         }
         let table = &self.env.pool_env.store.values;
-        self.sql_state.session.visit(table, key.values.schema())
+        self.sql_state
+            .session_mut()
+            .visit(table, key.values.schema())
     }
 
     /// Back to the session's own schema, where it has left it.
     pub(crate) fn return_to(&mut self, schema: Option<Rc<[u8]>>) {
         if let Some(schema) = schema {
             self.sql_state
-                .session
+                .session_mut()
                 .return_to(&self.env.pool_env.store.values, &schema);
         }
     }
@@ -218,10 +220,7 @@ impl PooledSession {
         match done.outcome {
             // It stays in use as long as its cursor is open.
             Outcome::Ok if flags.contains(wire::StatusFlags::CURSOR_EXISTS) => {
-                self.sql_state.cursors.push((id, key.clone()));
-                self.sql_state
-                    .session
-                    .cursors_open(self.sql_state.cursors.len());
+                self.sql_state.open_cursor(id, key.clone());
                 return;
             }
             Outcome::Ok if flags.contains(wire::StatusFlags::METADATA_CHANGED) => {

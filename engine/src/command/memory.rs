@@ -16,7 +16,7 @@ const LONG_DATA_ID: std::ops::Range<usize> = 5..9;
 impl PooledSession {
     /// Counts what has come of a command that is not whole yet. False: it is refused.
     pub(crate) fn has_memory_for_command(&self) -> bool {
-        let bytes = self.client.inbox.held_bytes() + self.client.leg.transport.held_bytes();
+        let bytes = self.client.held_bytes();
         self.watch.memory.keep(Purpose::Command, bytes)
             || self.env.relay.sessions.makes_room(&self.watch)
     }
@@ -24,18 +24,18 @@ impl PooledSession {
     /// Nothing of a command is kept any more.
     pub(crate) fn keeps_no_command(&self) {
         let memory = &self.watch.memory;
-        memory.keep(Purpose::Command, self.client.inbox.held_bytes());
+        memory.keep(Purpose::Command, self.client.inbox().held_bytes());
         memory.keep(Purpose::Reply, 0);
         memory.keep(
             Purpose::LongData,
-            self.sql_state.statements.long_data_bytes(),
+            self.sql_state.statements().long_data_bytes(),
         );
     }
 
     /// Reads the rest of the next command, keeps none of it, and tells the client.
     pub(crate) async fn refuse_next_command(&mut self) -> Result<(), CutOff> {
-        let command = self.client.inbox.peek();
-        let statement = self.client.inbox.bytes_at(LONG_DATA_ID);
+        let command = self.client.inbox().peek();
+        let statement = self.client.inbox().bytes_at(LONG_DATA_ID);
         let passage = self.swallow(Passage::of(EndOf::Payload, 0)).await;
         self.keeps_no_command();
         let passage = passage.map_err(|cut| {
@@ -61,7 +61,7 @@ impl PooledSession {
                     Some(passage.sequence),
                 ));
             }
-            Some(Command::STMT_PREPARE) => self.sql_state.statements.begin_prepare(),
+            Some(Command::STMT_PREPARE) => self.sql_state.statements_mut().begin_prepare(),
             _ => {}
         }
         log_refused(&self.watch);
@@ -71,7 +71,7 @@ impl PooledSession {
 
     /// Counts the long data. Without room for it the EXECUTE fails.
     pub(crate) fn count_long_data(&mut self, number: u32) {
-        let bytes = self.sql_state.statements.long_data_bytes();
+        let bytes = self.sql_state.statements().long_data_bytes();
         if !self.watch.memory.keep(Purpose::LongData, bytes)
             && !self.env.relay.sessions.makes_room(&self.watch)
         {
@@ -80,7 +80,7 @@ impl PooledSession {
     }
 
     fn refuse_long_data(&mut self, number: Option<u32>) {
-        let statements = &mut self.sql_state.statements;
+        let statements = self.sql_state.statements_mut();
         if let Some(id) = number.and_then(|number| statements.resolve(number)) {
             statements.refuse_long_data(id);
             let bytes = statements.long_data_bytes();

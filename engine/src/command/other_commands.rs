@@ -24,7 +24,7 @@ impl PooledSession {
             return None;
         }
         let text = statement_of(incoming.command, &incoming.argument())?;
-        let facts = sql::facts(&text, self.sql_state.session.flags());
+        let facts = sql::facts(&text, self.sql_state.session().flags());
         self.refuses_unsent(incoming.sequence, &text, &facts)
     }
 
@@ -59,7 +59,7 @@ impl PooledSession {
             Box::pin(self.put_down_only(&error)).await;
             return Ok(After::Next);
         }
-        if !self.identity.account.replicates {
+        if !self.identity.account().replicates {
             self.reply_error(sequence, &errors::replication_denied());
             return Ok(After::Next);
         }
@@ -102,8 +102,8 @@ impl PooledSession {
         if let Some(empty) = self.ask_empty_list().await {
             let mut list = Diagnostics::clone(&empty);
             list.push_error(error.code, &error.text);
-            self.sql_state.session.answered(Answered::Error);
-            self.sql_state.pending_answers.keep_list(Rc::new(list));
+            self.sql_state.session_mut().answered(Answered::Error);
+            self.sql_state.pending_answers().keep_list(Rc::new(list));
         }
     }
 }

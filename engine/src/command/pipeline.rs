@@ -84,7 +84,7 @@ impl PooledSession {
         (effect, command_target): (Effect, CommandTarget),
     ) -> Result<After, CutOff> {
         // What the statement before has wished for is of no use to it.
-        self.routing.lane_use.wish = None;
+        self.routing.lane_use_mut().wish = None;
         let mut statement = Statement::Command(command);
         let on_lane = LaneOutcome::NotOnLane { was_sent: false };
         let ending = self.deliver(&mut statement, Repeat::of(effect, command_target), on_lane);
@@ -150,7 +150,7 @@ impl PooledSession {
             return Box::pin(self.run_command(command)).await;
         }
         if let Statement::Text(query) = statement {
-            if let Some(inquiry) = self.sql_state.session.inquiry_before(&query.facts) {
+            if let Some(inquiry) = self.sql_state.session().inquiry_before(&query.facts) {
                 Box::pin(self.inquire_before(&inquiry)).await;
             }
             self.apply_set(query);
@@ -286,7 +286,7 @@ impl PooledSession {
                 if let Outcome::Err(_) = done.outcome {
                     self.undo_settings(query);
                 }
-                if self.routing.optimistic_state.is_some()
+                if self.routing.optimistic().is_some()
                     || matches!(query.facts.kind, StatementKind::Begin(_))
                 {
                     self.note_optimistic(query, command_target, done);
@@ -294,7 +294,7 @@ impl PooledSession {
             }
             Statement::Execution(executing) => {
                 self.after_execute(executing.id, &executing.key, done).await;
-                if self.routing.optimistic_state.is_some() {
+                if self.routing.optimistic().is_some() {
                     self.note_execution(executing.execution(), done);
                 }
             }

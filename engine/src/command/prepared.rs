@@ -37,8 +37,8 @@ const OF_TRANSACTION: StatusFlags = StatusFlags(
 impl PooledSession {
     /// COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        self.sql_state.statements.begin_prepare();
-        if let Err(full) = self.sql_state.statements.has_room() {
+        self.sql_state.statements_mut().begin_prepare();
+        if let Err(full) = self.sql_state.statements().has_room() {
             let error = errors::too_many_statements(full.count_max);
             self.reply_error(incoming.sequence, &error);
             return Ok(After::Next);
@@ -61,17 +61,20 @@ impl PooledSession {
         }
         let epoch = self.env.pool_env.shared.definitions_epoch();
         // MySQL refuses to prepare what may write in a transaction that only reads.
-        let only_reads = self.client.status.contains(StatusFlags::IN_TRANS_READONLY);
+        let only_reads = self
+            .client
+            .status()
+            .contains(StatusFlags::IN_TRANS_READONLY);
         let may_be_refused = only_reads && key.facts.access >= Access::Unsure;
         if let Some(known) = self.env.pool_env.store.definitions(&key, epoch)
             && !may_be_refused
         {
             let reads_tables = key.facts.tables().next().is_some();
             self.sql_state
-                .session
+                .session_mut()
                 .answered(Answered::Prepared { reads_tables });
-            if self.sql_state.session.diagnostics().list == List::Empty {
-                self.sql_state.pending_answers.forget_list();
+            if self.sql_state.session().diagnostics().list == List::Empty {
+                self.sql_state.pending_answers().forget_list();
             }
             return Ok(self.reply_prepared(incoming.sequence, key, &known));
         }
@@ -89,12 +92,12 @@ impl PooledSession {
     }
 
     pub(crate) fn statement_key(&mut self, text: &[u8]) -> StatementKey {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let key = self.plain_key(text);
         if !key.facts.uses.has(Uses::CONNECTION_ID) {
             return key;
         }
-        let id = Some(u64::from(self.identity.registered.id()));
+        let id = Some(u64::from(self.identity.id()));
         let answers = Answers {
             connection_id: id,
             pseudo_thread_id: id,
@@ -107,12 +110,12 @@ impl PooledSession {
     }
 
     fn plain_key(&self, text: &[u8]) -> StatementKey {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         self.env.pool_env.store.statement(
             text,
-            self.sql_state.session.values(),
-            &self.identity.key,
-            self.routing.state.cluster,
+            self.sql_state.session().values(),
+            self.identity.key(),
+            self.routing.state().cluster,
             flags,
             &self.env.rule_set.borrow().compiled.functions,
         )
@@ -126,7 +129,7 @@ impl PooledSession {
         definitions: &Rc<Definitions>,
     ) -> After {
         let bytes = key.text.bytes().len() + definitions.packets.len();
-        let prepared = self.sql_state.statements.prepare(
+        let prepared = self.sql_state.statements_mut().prepare(
             key,
             definitions.parameter_count,
             definitions.column_count,
@@ -138,7 +141,7 @@ impl PooledSession {
                 let mut packets = definitions.packets.to_vec();
                 patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
                 // They may have been heard in a transaction, or by another session.
-                patch_eof_flags(&mut packets, OF_TRANSACTION, self.client.status);
+                patch_eof_flags(&mut packets, OF_TRANSACTION, self.client.status());
                 self.reply_renumbered(sequence, packets);
             }
             Err(full) => {
@@ -147,12 +150,12 @@ impl PooledSession {
         }
         if self
             .sql_state
-            .session
+            .session()
             .rules()
             .lasting
             .has(Pin::PreparedStatement)
         {
-            self.sql_state.session.pin(Pin::PreparedStatement);
+            self.sql_state.session_mut().pin(Pin::PreparedStatement);
         }
         After::Next
     }
@@ -166,8 +169,8 @@ impl PooledSession {
         );
         self.reply(sequence, &error);
         self.sql_state
-            .pending_answers
-            .note(self.sql_state.session.diagnostics(), &own.tally);
+            .pending_answers()
+            .note(self.sql_state.session().diagnostics(), &own.tally);
     }
 
     /// Prepares a statement on the session's connection, in the state that it belongs to. The inner
@@ -177,7 +180,7 @@ impl PooledSession {
         key: &StatementKey,
         needs: &Needs,
     ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
-        if !Rc::ptr_eq(&key.values, self.sql_state.session.values()) {
+        if !Rc::ptr_eq(&key.values, self.sql_state.session().values()) {
             Box::pin(self.settle_doubts()).await;
         }
         let Some(mut lease) = self.held.lease.take() else {
@@ -197,11 +200,11 @@ impl PooledSession {
         let env = Rc::clone(&self.env);
         let then = self
             .sql_state
-            .session
+            .session()
             .values_to_prepare(&env.pool_env.store.values, &key.values);
-        let now = self.sql_state.session.swap_values(then);
+        let now = self.sql_state.session_mut().swap_values(then);
         let outcome = self.prepare_in_state(conn, key, needs).await;
-        self.sql_state.session.swap_values(now);
+        self.sql_state.session_mut().swap_values(now);
         outcome
     }
 
@@ -241,7 +244,7 @@ impl PooledSession {
         };
         let values = &self.env.pool_env.store.values;
         self.sql_state
-            .session
+            .session_mut()
             .observe(&mut conn.state, values, &seen);
         if own.outcome != Outcome::Ok {
             return Ok(Err(own));
@@ -279,17 +282,17 @@ impl PooledSession {
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
         };
-        let Some(id) = self.sql_state.statements.resolve(number) else {
+        let Some(id) = self.sql_state.statements().resolve(number) else {
             return self
                 .unknown_statement(incoming.sequence, Command::STMT_RESET, number)
                 .await;
         };
-        self.sql_state.statements.reset(id);
+        self.sql_state.statements_mut().reset(id);
         self.end_cursor_of(id);
         self.learn_status().await;
-        let [low, high] = self.client.status.0.to_le_bytes();
+        let [low, high] = self.client.status().0.to_le_bytes();
         self.reply(incoming.sequence, &[OK, 0, 0, low, high, 0, 0]);
-        self.sql_state.session.answered(Answered::Reset);
+        self.sql_state.session_mut().answered(Answered::Reset);
         Ok(After::Next)
     }
 
@@ -299,10 +302,10 @@ impl PooledSession {
         let number = statement_id(&argument);
         if let Some(id) = number
             .ok()
-            .and_then(|number| self.sql_state.statements.resolve(number))
+            .and_then(|number| self.sql_state.statements().resolve(number))
         {
             self.end_cursor_of(id);
-            if let Some(closed) = self.sql_state.statements.close(id) {
+            if let Some(closed) = self.sql_state.statements_mut().close(id) {
                 let text = closed.statement.text.bytes();
                 self.watch
                     .memory
@@ -317,9 +320,9 @@ impl PooledSession {
         let Ok(piece) = Piece::decode(&argument) else {
             return;
         };
-        if let Some(id) = self.sql_state.statements.resolve(piece.statement_id) {
+        if let Some(id) = self.sql_state.statements().resolve(piece.statement_id) {
             self.sql_state
-                .statements
+                .statements_mut()
                 .send_long_data(id, piece.parameter, piece.data);
             self.count_long_data(piece.statement_id);
         }
@@ -344,7 +347,7 @@ impl PooledSession {
         mariadb: &'static str,
         mysql: &'static str,
     ) -> &'static str {
-        match self.sql_state.session.flags().server {
+        match self.sql_state.session().flags().server {
             sql::Server::MySql(_) => mysql,
             sql::Server::MariaDb(_) | sql::Server::Unknown => mariadb,
         }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use sql::{Facts, Mention, Role, Show, StatementKind, Uses};
+use sql::Facts;
 use wire::Command;
 
 use crate::session::PooledSession;
@@ -26,7 +26,7 @@ impl PooledSession {
         }
         let (facts, capabilities) = (
             self.env.pool_env.store.take_facts(),
-            self.client.capabilities,
+            self.client.capabilities(),
         );
         QueryCommand::decode(incoming, capabilities, facts, CommandPart::Whole)
             .map_or_else(Arrived::Other, Arrived::Query)
@@ -62,7 +62,7 @@ impl PooledSession {
         if query.carries() == Carries::Attributes
             && self.env.relay.recorder.stats.wants().tracing.is_some()
         {
-            let attributes = query.query().named_attributes(self.client.capabilities);
+            let attributes = query.query().named_attributes(self.client.capabilities());
             self.note_attributes(&attributes.unwrap_or_default());
         }
     }
@@ -83,7 +83,7 @@ impl PooledSession {
         if !self.may_ask() {
             return None;
         }
-        let inquiry = proxy_explain(query.text(), self.sql_state.session.flags())?;
+        let inquiry = proxy_explain(query.text(), self.sql_state.session().flags())?;
         let explainer = self.explainer;
         let answer = explainer.answer(self, inquiry, query.text());
         self.reply_table(query.incoming().sequence, &answer);
@@ -124,7 +124,7 @@ impl PooledSession {
 
     /// The hash of a statement's digest.
     pub(crate) fn digest_of(&self, statement: &Statement<'_>) -> u64 {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let digest = statement.digest();
         digest.unwrap_or_else(|| self.env.lanes.digest(statement.text(), flags))
     }
@@ -139,31 +139,15 @@ impl PooledSession {
     /// The SET has failed: the client is told what it was told before.
     pub(crate) fn undo_settings(&mut self, query: &mut QueryCommand) {
         if let Some(former) = query.former_settings.take() {
-            self.tracking.settings = Some(former);
+            self.tracking.undo_set(former);
         }
     }
 
     /// Returned: what the client was told before.
     fn set_settings(&mut self, query: &QueryCommand) -> Option<Rc<SessionTrackSettings>> {
         let conn = &self.held.lease.as_ref()?.conn;
-        let track_settings = self
-            .tracking
-            .settings
-            .get_or_insert_with(|| Rc::clone(&conn.track_settings));
-        let facts = &query.facts;
-        if facts.assignments.is_empty() && !facts.uses.has(Uses::VARIABLES) {
-            return None;
-        }
-        if shows_settings(facts, query.text()) {
-            self.tracking.shows = Some(Rc::clone(track_settings));
-        }
-        let before = Rc::clone(track_settings);
-        let mut foreseen = SessionTrackSettings::clone(track_settings);
-        foreseen.apply_set(facts, query.text());
-        if foreseen != *before {
-            *track_settings = Rc::new(foreseen);
-        }
-        Some(before)
+        let (facts, text) = (&query.facts, query.text());
+        self.tracking.apply_set(&conn.track_settings, facts, text)
     }
 
     /// COMMIT RELEASE: the server has closed the connection behind its OK, and so it is with the
@@ -171,7 +155,7 @@ impl PooledSession {
     pub(crate) async fn released(&mut self) -> Result<After, CutOff> {
         self.drop_lease(pool::CloseReason::Ended);
         // A client that has gone is no longer interested.
-        let _ = self.client.leg.drained().await;
+        let _ = self.client.leg_mut().drained().await;
         Ok(After::Ended(link::session_end::SessionEnd::BackendClosed))
     }
 
@@ -200,17 +184,4 @@ impl PooledSession {
         self.reply_error(sequence, &wire::errors::malformed_packet());
         Ok(After::Next)
     }
-}
-
-/// Whether a statement may show what the server tells of changes: then it shows what the client has
-/// set, and not what the proxy has.
-fn shows_settings(facts: &Facts, text: &[u8]) -> bool {
-    let is_setting = |mention: &Mention| {
-        let name = mention.name.name(text).to_ascii_lowercase();
-        name.starts_with(b"session_track_")
-    };
-    facts.uses.has(Uses::VARIABLES)
-        && (facts.kind == StatementKind::Show(Show::Variables)
-            || facts.tables().next().is_some()
-            || facts.mentions_of(Role::VariableRead).any(is_setting))
 }

@@ -22,8 +22,10 @@ impl PooledSession {
                     Ok((_, definitions)) => definitions,
                     Err(own) => return Ok(Err(Box::new(own))),
                 };
-                let left = self.sql_state.session.diagnostics();
-                self.sql_state.pending_answers.note(left, &Tally::default());
+                let left = self.sql_state.session().diagnostics();
+                self.sql_state
+                    .pending_answers()
+                    .note(left, &Tally::default());
                 self.finish(key).await;
                 self.reply_prepared(command.incoming.sequence, key.clone(), &definitions);
                 Ok(Ok(Done::answered_by_proxy()))

@@ -35,15 +35,15 @@ impl PooledSession {
     /// COM_RESET_CONNECTION gives a session of MySQL the server's character sets in place of those of
     /// its handshake (`THD::cleanup_connection`): those of a login with the server's own collation.
     fn take_server_collation(&mut self) {
-        let is_mysql = matches!(self.sql_state.session.flags().server, sql::Server::MySql(_));
-        let collation = u16::from(self.identity.greeting.collation);
-        if !is_mysql || self.identity.key.collation == collation {
+        let is_mysql = matches!(
+            self.sql_state.session().flags().server,
+            sql::Server::MySql(_)
+        );
+        let collation = u16::from(self.identity.greeting().collation);
+        if !is_mysql || self.identity.key().collation == collation {
             return;
         }
-        self.identity.key = std::rc::Rc::new(backend::sub_pool::PoolKey {
-            collation,
-            ..(*self.identity.key).clone()
-        });
+        self.identity.set_collation(collation);
         // A connection of the former kind is not alike any more.
         self.give_back();
     }
@@ -52,8 +52,7 @@ impl PooledSession {
     /// transaction is rolled back, its locks and temporary tables go. A connection with a distributed
     /// transaction is closed instead, because a server keeps a prepared one then.
     pub(crate) async fn begin_anew(&mut self) {
-        self.sql_state.cursors.clear();
-        self.sql_state.statements.clear();
+        self.sql_state.forget_statements();
         self.watch.memory.note_less(usize::MAX);
         if self.held.lease.is_some() && Box::pin(self.is_in_distributed()).await {
             self.close_lease();
@@ -67,18 +66,15 @@ impl PooledSession {
             }
         }
         self.sql_state
-            .session
+            .session_mut()
             .reset(&self.env.pool_env.store.values);
         self.inherit();
         // What its last connection knows is nobody's any more.
-        self.sql_state.pending_answers = std::rc::Rc::default();
-        self.client.status = StatusFlags::AUTOCOMMIT;
-        self.routing.state.begin = BeginProgress::Past;
+        self.sql_state.forget_answers();
+        self.client.set_status(StatusFlags::AUTOCOMMIT);
+        self.routing.state_mut().begin = BeginProgress::Past;
         // What it is told is what a login is told.
-        self.tracking.settings = None;
-        self.tracking.shows = None;
-        self.tracking.unseen.clear();
-        self.tracking.prepares_settings = false;
+        self.tracking.reset();
         self.note_wait_timeout();
     }
 
@@ -86,12 +82,12 @@ impl PooledSession {
     /// was not seen may have begun it, so an open transaction is rolled back first: the servers refuse
     /// that within a distributed one, in each of its states.
     async fn is_in_distributed(&mut self) -> bool {
-        let pins = self.sql_state.session.pins();
+        let pins = self.sql_state.session().pins();
         if pins.has(Pin::Xa) {
             return true;
         }
         let is_open =
-            pins.has(Pin::Transaction) || self.client.status.contains(StatusFlags::IN_TRANS);
+            pins.has(Pin::Transaction) || self.client.status().contains(StatusFlags::IN_TRANS);
         let Some(lease) = self.held.lease.as_mut().filter(|_| is_open) else {
             return false;
         };
@@ -136,12 +132,12 @@ impl PooledSession {
     pub(crate) fn begin_outside_statements(&mut self) -> Outside {
         let lease = self.held.lease.as_ref();
         let is_here =
-            lease.is_some_and(|lease| self.sql_state.pending_answers.is_told_by(&lease.conn));
-        let list = self.sql_state.pending_answers.list();
+            lease.is_some_and(|lease| self.sql_state.pending_answers().is_told_by(&lease.conn));
+        let list = self.sql_state.pending_answers().list();
         let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
         self.command.wants_clear = is_elsewhere;
         // Statements that restore the session's state may run in front of the command, and leave warnings of their own.
-        let is_told = self.sql_state.session.diagnostics().ok_warnings.is_some();
+        let is_told = self.sql_state.session().diagnostics().ok_warnings.is_some();
         Outside {
             warnings: self.standing_warnings().filter(|_| is_elsewhere || is_told),
             list: list.filter(|_| is_elsewhere),
@@ -150,7 +146,7 @@ impl PooledSession {
 
     /// It is over; what it has added is put behind what there was.
     pub(crate) async fn end_outside_statements(&mut self, before: Outside) {
-        let has_added = self.sql_state.session.diagnostics().list == List::Appended;
+        let has_added = self.sql_state.session().diagnostics().list == List::Appended;
         if has_added && before.list.is_some() {
             self.fetch_last(before.list).await;
         }
@@ -248,28 +244,26 @@ impl PooledSession {
         }
         self.may_send_several(is_on);
         self.reply_eof(incoming.sequence);
-        self.sql_state.session.answered(Answered::Eof);
+        self.sql_state.session_mut().answered(Answered::Eof);
         Ok(After::Next)
     }
 
     /// Sets whether a COM_QUERY may hold several statements.
     fn may_send_several(&mut self, is_on: bool) {
-        let (several, key) = (Capabilities::MULTI_STATEMENTS, &self.identity.key);
-        self.client.capabilities = self.client.capabilities.with(several, is_on);
-        self.identity.key = Rc::new(backend::sub_pool::PoolKey {
-            capabilities: key.capabilities.with(several, is_on),
-            ..(**key).clone()
-        });
+        let several = Capabilities::MULTI_STATEMENTS;
+        self.client.set_capability(several, is_on);
+        self.identity.set_capability(several, is_on);
     }
 
     /// Asks how many warnings an error has left, where it has yet to be known.
     pub(crate) async fn learn_count(&mut self) {
-        if !self.is_mysql() || self.sql_state.session.diagnostics().ok_warnings.is_some() {
+        if !self.is_mysql() || self.sql_state.session().diagnostics().ok_warnings.is_some() {
             return;
         }
         self.wait_for_saving().await;
         self.take_up_saved();
-        if self.sql_state.pending_answers.is_owed() && self.hold(CommandTarget::Same).await.is_ok()
+        if self.sql_state.pending_answers().is_owed()
+            && self.hold(CommandTarget::Same).await.is_ok()
         {
             self.keep_past().await;
         }
@@ -278,11 +272,11 @@ impl PooledSession {
     /// What replies to commands that are no statements count: MySQL's the warnings of the statement
     /// before.
     pub(crate) fn standing_warnings(&self) -> Option<u16> {
-        let left = self.sql_state.session.diagnostics();
+        let left = self.sql_state.session().diagnostics();
         let listed = || {
             let listed = self
                 .sql_state
-                .pending_answers
+                .pending_answers()
                 .list()
                 .map(|list| list.count());
             listed.map_or(left.warnings, |count| {
@@ -294,11 +288,11 @@ impl PooledSession {
     }
 
     fn reply_eof(&mut self, sequence: u8) {
-        let [low, high] = self.client.status.0.to_le_bytes();
+        let [low, high] = self.client.status().0.to_le_bytes();
         let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
         match self
             .client
-            .capabilities
+            .capabilities()
             .contains(Capabilities::DEPRECATE_EOF)
         {
             true => self.reply(sequence, &[EOF, 0, 0, low, high, few, many]),

@@ -49,7 +49,7 @@ impl PooledSession {
     /// Whether there may be some to be prepared or hidden on the session's connection.
     pub(crate) fn may_make_texts(&self, needs: &Needs) -> bool {
         let is_concerned = |conn: &BackendConn| {
-            conn.state.has_texts() || self.sql_state.session.held().prepared().next().is_some()
+            conn.state.has_texts() || self.sql_state.session().held().prepared().next().is_some()
         };
         let lease = self.held.lease.as_ref();
         needs.wants_texts() && lease.is_some_and(|lease| is_concerned(&lease.conn))
@@ -62,7 +62,7 @@ impl PooledSession {
         }
         Box::pin(self.settle_doubts()).await;
         let table = &self.env.pool_env.store.values;
-        self.sql_state.session.visit_text(table, facts, text)
+        self.sql_state.session_mut().visit_text(table, facts, text)
     }
 
     async fn make_texts_on(
@@ -71,12 +71,12 @@ impl PooledSession {
         needs: &Needs,
     ) -> Result<Option<OwnReply>, CutReply> {
         // A reset would take them away again.
-        let restoration = restoration(&self.sql_state.session, &conn.state, needs);
+        let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             self.restore_state_first(conn, needs).await?;
         }
-        let hidden = self.sql_state.session.texts_to_hide(&conn.state, needs);
-        let missing = self.sql_state.session.texts_to_make(&conn.state, needs);
+        let hidden = self.sql_state.session().texts_to_hide(&conn.state, needs);
+        let missing = self.sql_state.session().texts_to_make(&conn.state, needs);
         if hidden.is_empty() && missing.is_empty() {
             return Ok(None);
         }
@@ -100,11 +100,11 @@ impl PooledSession {
         let env = Rc::clone(&self.env);
         let then = self
             .sql_state
-            .session
+            .session()
             .values_to_prepare(&env.pool_env.store.values, text.values());
-        let now = self.sql_state.session.swap_values(then);
+        let now = self.sql_state.session_mut().swap_values(then);
         let equal = self.restore_state_first(conn, &Needs::NONE).await;
-        self.sql_state.session.swap_values(now);
+        self.sql_state.session_mut().swap_values(now);
         equal?;
         let make = backend::ask::text(conn, text.make());
         let made = backend::kept_statements::prepare(&env.pool, conn, Command::QUERY, &make).await;

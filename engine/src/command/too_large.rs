@@ -20,7 +20,7 @@ impl PooledSession {
     /// The longest payload that the next command may have: what is configured, or what the server takes.
     pub(crate) fn payload_bytes_max(&self) -> u64 {
         let configured = self.settings.config.limits.packet_bytes_max;
-        match self.client.inbox.packet_bytes() {
+        match self.client.inbox().packet_bytes() {
             Some(length) if length > LOOKED_AT_BYTES => {
                 self.server_bytes_max().unwrap_or(u64::MAX).min(configured)
             }
@@ -31,8 +31,8 @@ impl PooledSession {
     /// `max_allowed_packet` of the session's backend, as far as it is known.
     fn server_bytes_max(&self) -> Option<u64> {
         let held = self.held.lease.as_ref().map(|lease| lease.conn.backend.id);
-        let home = self.routing.home.as_ref().map(|home| home.backend.id);
-        let backend: BackendId = held.or(home).or(self.routing.state.last)?;
+        let home = self.routing.home().map(|home| home.id);
+        let backend: BackendId = held.or(home).or(self.routing.state().last)?;
         let globals = &self.env.pool_env.shared.globals;
         let value = globals.value(backend, "max_allowed_packet")?;
         std::str::from_utf8(&value).ok()?.parse().ok()

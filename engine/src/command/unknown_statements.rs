@@ -64,7 +64,7 @@ impl PooledSession {
         let before = self.begin_outside_statements();
         if mistake.statement_id == NOBODYS {
             self.sql_state
-                .pending_answers
+                .pending_answers()
                 .unknown
                 .set(Some(mistake.meant));
         }
@@ -97,10 +97,10 @@ impl PooledSession {
         self.observe(Command::STMT_RESET, &Facts::default(), b"", &done);
         self.end_outside_statements(before).await;
         self.keep_past().await;
-        if let Some(list) = self.sql_state.pending_answers.list() {
+        if let Some(list) = self.sql_state.pending_answers().list() {
             let mut list = Diagnostics::clone(&list);
             list.rename_last(|message| renamed(message, mistake.statement_id, mistake.meant));
-            self.sql_state.pending_answers.keep_list(Rc::new(list));
+            self.sql_state.pending_answers().keep_list(Rc::new(list));
         }
         Ok(After::Next)
     }
@@ -113,7 +113,7 @@ impl PooledSession {
         }
         let before = self
             .sql_state
-            .pending_answers
+            .pending_answers()
             .list()
             .filter(|_| self.is_mysql());
         let Some(lease) = &mut self.held.lease else {
@@ -122,7 +122,7 @@ impl PooledSession {
         let settled = settle(
             &self.env.pool_env,
             &mut lease.conn,
-            &self.sql_state.pending_answers,
+            self.sql_state.pending_answers(),
         )
         .await;
         if settled.is_err() {
@@ -131,10 +131,10 @@ impl PooledSession {
         let Some(empty) = self.ask_empty_list().await else {
             return;
         };
-        self.sql_state.session.answered(Answered::Error);
+        self.sql_state.session_mut().answered(Answered::Error);
         let mut list = before.map_or(empty, |list| Diagnostics::clone(&list));
         list.push_error(error.code, &error.text);
-        self.sql_state.pending_answers.keep_list(Rc::new(list));
+        self.sql_state.pending_answers().keep_list(Rc::new(list));
     }
 
     /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.

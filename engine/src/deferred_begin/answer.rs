@@ -24,7 +24,7 @@ impl PooledSession {
     /// Whether the client has had the reply to a BEGIN that no server has got yet.
     #[inline]
     pub fn is_begin_deferred(&self) -> bool {
-        self.routing.state.begin == BeginProgress::Deferred
+        self.routing.state().begin == BeginProgress::Deferred
     }
 
     /// Answers a BEGIN that can be deferred, the end of a transaction whose BEGIN is deferred, or `SET autocommit = 0`.
@@ -46,12 +46,13 @@ impl PooledSession {
             }
             _ => return None,
         };
-        self.routing.state.begin = begin;
+        self.routing.state_mut().begin = begin;
         let is_open = begin == BeginProgress::Deferred;
         if is_open {
-            self.routing.state.optimistic.begins_at_primary();
+            self.routing.state_mut().optimistic.begins_at_primary();
         }
-        self.client.status = self.client.status.with(StatusFlags::IN_TRANS, is_open);
+        self.client
+            .set_status(self.client.status().with(StatusFlags::IN_TRANS, is_open));
         self.forget_past();
         self.reply_ok(statement.sequence());
         Some(Ending::more(statement.sequence().wrapping_add(1)))
@@ -67,7 +68,7 @@ impl PooledSession {
             && command_target == CommandTarget::Home
             && self.is_undirected()
             && self.may_begin_later()
-            && self.hears_of_no_transactions()
+            && self.tracking.hears_of_no_transactions()
             && self.begins_as_usual()
     }
 
@@ -78,23 +79,16 @@ impl PooledSession {
 
     /// Whether nothing is open that BEGIN would end, and nothing is left to be asked that it would take away.
     pub(super) fn may_begin_later(&self) -> bool {
-        let pending_answers = &self.sql_state.pending_answers;
+        let pending_answers = self.sql_state.pending_answers();
         let is_free = match self.transaction() {
             Transaction::None | Transaction::Implicit => self.held.lease.is_none(),
             Transaction::Open => self.is_begin_deferred(),
             Transaction::Reading | Transaction::Optimistic => false,
         };
         is_free
-            && self.sql_state.session.begins_silently()
+            && self.sql_state.session().begins_silently()
             && !pending_answers.is_owed()
             && !pending_answers.is_saving()
-    }
-
-    /// Whether the client has not asked to be told of transactions.
-    pub(super) fn hears_of_no_transactions(&self) -> bool {
-        let settings = self.tracking.settings.as_ref();
-        settings.is_some_and(|settings| !settings.tells_of_transactions())
-            && self.tracking.unseen.is_empty()
     }
 
     /// Whether the session's backend can be used, and its global variables are not such that BEGIN or COMMIT does more
@@ -124,8 +118,8 @@ impl PooledSession {
 
     /// The statement before is no longer the last of which anybody may ask; the transaction goes on.
     pub(crate) fn is_not_alone(&mut self) {
-        if self.routing.state.begin == BeginProgress::Alone {
-            self.routing.state.begin = BeginProgress::Past;
+        if self.routing.state().begin == BeginProgress::Alone {
+            self.routing.state_mut().begin = BeginProgress::Past;
         }
     }
 }

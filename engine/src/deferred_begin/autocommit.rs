@@ -25,17 +25,15 @@ impl PooledSession {
             && is_switched_off(statement.facts(), statement.text())
             && self.is_undirected()
             && self.may_begin_later()
-            && self.hears_of_no_transactions()
+            && self.tracking.hears_of_no_transactions()
     }
 
     /// From now on the session has autocommit off, on each connection that it gets.
     pub(super) fn switch_autocommit_off(&mut self, statement: &Statement<'_>) -> Ending {
-        let status = self.client.status.with(StatusFlags::AUTOCOMMIT, false);
+        let status = self.client.status().with(StatusFlags::AUTOCOMMIT, false);
         // What others have asked for the session would be taken for answers of this statement's.
         self.take_up_saved();
-        self.tracking.changes.clear();
-        self.tracking.changes.variable(NAME, OFF);
-        self.tracking.changes.state_changed();
+        self.tracking.note_variable(NAME, OFF);
         let done = Done {
             tally: Tally {
                 results: 1,
@@ -46,7 +44,7 @@ impl PooledSession {
         };
         let (facts, text) = (statement.facts(), statement.text());
         observe(self, Command::QUERY, facts, text, &done);
-        self.client.status = status;
+        self.client.set_status(status);
         let changes = [
             Change::Variable {
                 name: NAME,
@@ -58,8 +56,7 @@ impl PooledSession {
             status,
             ..OkPacket::default()
         };
-        let settings = self.tracking.settings.get_or_insert_default();
-        let payload = settings.ok(&ok, self.client.capabilities, &changes);
+        let payload = (self.tracking).ok(&ok, self.client.capabilities(), &changes);
         self.reply(statement.sequence(), &payload);
         Ending::more(statement.sequence().wrapping_add(1))
     }

@@ -23,7 +23,7 @@ impl PooledSession {
         if !self.is_begin_deferred() {
             return command_target;
         }
-        self.routing.state.use_for.set(Use::Writes);
+        self.routing.state().use_for.set(Use::Writes);
         CommandTarget::Home
     }
 
@@ -38,11 +38,11 @@ impl PooledSession {
     /// A server has executed the deferred BEGIN.
     pub(crate) fn has_begun(&mut self, own: &OwnReply) {
         let status = own.tally.status.unwrap_or_default();
-        self.client.status = StatusFlags(status.0 & LASTING.0);
-        self.routing.state.begin = BeginProgress::Past;
+        self.client.note_status(status);
+        self.routing.state_mut().begin = BeginProgress::Past;
         if status.contains(StatusFlags::IN_TRANS) {
-            self.sql_state.session.transaction_begun();
-            self.routing.state.begin = BeginProgress::Alone;
+            self.sql_state.session_mut().transaction_begun();
+            self.routing.state_mut().begin = BeginProgress::Alone;
         }
     }
 
@@ -67,14 +67,14 @@ impl PooledSession {
     /// is open all the same.
     pub(crate) fn note_own_status(&mut self, status: StatusFlags) {
         let status = StatusFlags(status.0 & LASTING.0);
-        self.client.status = match self.is_begin_deferred() {
+        self.client.set_status(match self.is_begin_deferred() {
             true => status.with(StatusFlags::IN_TRANS, true),
             false => status,
-        };
+        });
     }
 
     /// Whether a server has a transaction of the session's.
     pub(crate) fn is_in_transaction_there(&self) -> bool {
-        self.client.status.contains(StatusFlags::IN_TRANS) && !self.is_begin_deferred()
+        self.client.status().contains(StatusFlags::IN_TRANS) && !self.is_begin_deferred()
     }
 }

@@ -27,8 +27,8 @@ impl PooledSession {
     /// # Errors
     /// The session ends.
     pub(crate) async fn fetch_diagnostics(&mut self) -> Result<(), Failure> {
-        let on_lane = self.routing.lane_use.on_lane.take();
-        let is_owed = self.sql_state.pending_answers.is_owed();
+        let on_lane = self.routing.lane_use_mut().on_lane.take();
+        let is_owed = self.sql_state.pending_answers().is_owed();
         if let Some(on_lane) = on_lane.filter(|_| is_owed) {
             self.rerun_unheard(on_lane).await;
             return Ok(());
@@ -37,15 +37,15 @@ impl PooledSession {
             return Ok(());
         };
         let sub_pool = lease.conn.sub_pool.id;
-        if self.routing.state.last == Some(lease.conn.backend.id) {
+        if self.routing.state().last == Some(lease.conn.backend.id) {
             return self.find_answers(sub_pool).await;
         }
         // Nobody takes the connection that it leaves there, and so nobody asks.
         self.wait_for_saving().await;
-        if self.sql_state.pending_answers.is_owed() {
-            self.sql_state.pending_answers.is_left();
+        if self.sql_state.pending_answers().is_owed() {
+            self.sql_state.pending_answers().is_left();
             self.take_up_saved();
-            self.sql_state.session.found_rows_are(0);
+            self.sql_state.session_mut().found_rows_are(0);
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl PooledSession {
     /// has in place of the one that it had.
     async fn find_answers(&mut self, sub_pool: SubPoolId) -> Result<(), Failure> {
         let until = clock::now() + PATIENCE_TAKER;
-        let pending_answers = Rc::clone(&self.sql_state.pending_answers);
+        let pending_answers = Rc::clone(self.sql_state.pending_answers());
         if pending_answers.is_owed()
             && let Some(lease) = &mut self.held.lease
             && settle(&self.env.pool_env, &mut lease.conn, &pending_answers)
@@ -85,7 +85,7 @@ impl PooledSession {
 
     /// The connection of this sub-pool that knows what the session may ask, if it lies idle.
     pub(crate) fn take_own(&self, sub_pool: SubPoolId) -> Option<HeldConnection> {
-        let (env, pending_answers) = (&self.env, &self.sql_state.pending_answers);
+        let (env, pending_answers) = (&self.env, self.sql_state.pending_answers());
         let is_own = |conn: &BackendConn| pending_answers.is_at(conn);
         env.pool.take_idle_that(sub_pool, is_own)
     }
@@ -95,7 +95,7 @@ impl PooledSession {
     pub(crate) fn leaves_answers(&self, backend: &Backend) -> bool {
         let is_elsewhere = self
             .routing
-            .state
+            .state()
             .last
             .is_some_and(|last| last != backend.id);
         is_elsewhere && self.owes_answers()
@@ -104,10 +104,10 @@ impl PooledSession {
     /// Whether a connection alone knows what the next statement leaves as it is.
     fn owes_answers(&self) -> bool {
         let counts = || {
-            self.sql_state.pending_answers.owes_found_rows()
-                && self.sql_state.session.pins().has(Pin::FoundRows)
+            self.sql_state.pending_answers().owes_found_rows()
+                && self.sql_state.session().pins().has(Pin::FoundRows)
         };
-        self.sql_state.pending_answers.owes_insert_id() || counts()
+        self.sql_state.pending_answers().owes_insert_id() || counts()
     }
 
     /// Asks where the last command ran what it has left there, before the session goes elsewhere.
@@ -123,8 +123,8 @@ impl PooledSession {
                 Err(failure) => return Err(failure),
             }
         }
-        if self.sql_state.pending_answers.is_owed() {
-            self.sql_state.pending_answers.lose();
+        if self.sql_state.pending_answers().is_owed() {
+            self.sql_state.pending_answers().lose();
         }
         self.take_up_saved();
         Ok(())
@@ -133,7 +133,7 @@ impl PooledSession {
     async fn ask_answers(&mut self, lease: HeldConnection) -> Result<(), Failure> {
         let env = Rc::clone(&self.env);
         let sub_pool = lease.conn.sub_pool.id;
-        let is_apart = self.sql_state.pending_answers.is_apart_from(&lease.conn);
+        let is_apart = self.sql_state.pending_answers().is_apart_from(&lease.conn);
         self.held.lease = Some(lease);
         if is_apart {
             self.find_answers(sub_pool).await?;
@@ -154,7 +154,7 @@ impl PooledSession {
         self.wait_for_saving().await;
         self.take_up_saved();
         // What has ridden no connection knows.
-        if self.sql_state.pending_answers.is_owed() && self.routing.lane_use.on_lane.is_none() {
+        if self.sql_state.pending_answers().is_owed() && self.routing.lane_use().on_lane.is_none() {
             match self.held.lease.take() {
                 Some(lease) => self.ask_answers(lease).await?,
                 None => self.take_answers_along().await?,

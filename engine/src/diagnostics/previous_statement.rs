@@ -88,7 +88,7 @@ impl PooledSession {
         let place = self.undisturbed_place(&Needs::of(facts, text)).await;
         let has_several = self
             .client
-            .capabilities
+            .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);
         if facts.kind == StatementKind::Multi && !has_several {
             // An error, in which the servers quote the text.
@@ -102,7 +102,7 @@ impl PooledSession {
         if part == CommandPart::Whole
             && (!matches!(place, WarningListLocation::Here) || self.is_mysql() && gets)
             && has_several
-            && let Some(texts) = parts_that_ask(facts, text, self.sql_state.session.flags())
+            && let Some(texts) = parts_that_ask(facts, text, self.sql_state.session().flags())
         {
             return Ok(QuestionOutcome::InParts(texts));
         }
@@ -111,9 +111,9 @@ impl PooledSession {
         {
             let status = self.status_of(part);
             let packets =
-                list.warnings_reply(told, range, Form::Text, status, self.client.capabilities);
+                list.warnings_reply(told, range, Form::Text, status, self.client.capabilities());
             let next = self.reply_renumbered(sequence, packets);
-            self.sql_state.session.answered(Own::Rows);
+            self.sql_state.session_mut().answered(Own::Rows);
             return Ok(QuestionOutcome::Told(Ending::more(next)));
         }
         let get = Box::pin(self.read_get(facts, text, &place)).await;
@@ -124,7 +124,7 @@ impl PooledSession {
         let Some(StandIn { text, role }) = stand_in else {
             return Ok(QuestionOutcome::Left(None));
         };
-        query.replace_text(&text, self.sql_state.session.flags());
+        query.replace_text(&text, self.sql_state.session().flags());
         Ok(QuestionOutcome::Left(
             role.map(|role| self.standing(&place, role)),
         ))
@@ -153,10 +153,15 @@ impl PooledSession {
             (&place, self.shown(&key.facts, text))
         {
             let status = self.status_of(CommandPart::Whole);
-            let packets =
-                list.warnings_reply(told, range, Form::Binary, status, self.client.capabilities);
+            let packets = list.warnings_reply(
+                told,
+                range,
+                Form::Binary,
+                status,
+                self.client.capabilities(),
+            );
             self.reply_renumbered(sequence, packets);
-            self.sql_state.session.answered(Own::Rows);
+            self.sql_state.session_mut().answered(Own::Rows);
             return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         }
         let get = Box::pin(self.read_get(&key.facts, text, &place)).await;
@@ -167,7 +172,7 @@ impl PooledSession {
         let Some(StandIn { text, role }) = stand_in else {
             return Ok(QuestionOutcome::Left(None));
         };
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let other = self.env.pool_env.store.statement(
             &text,
             &key.values,
@@ -189,16 +194,16 @@ impl PooledSession {
     /// Takes up what others have saved; what only the last connection knows has to be asked there.
     async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
         let wait_unless_killed = async |session: &mut Self| {
-            if session.sql_state.pending_answers.is_saving() {
+            if session.sql_state.pending_answers().is_saving() {
                 session.wait_for_saving().await;
             }
             session.take_up_saved();
         };
         wait_unless_killed(self).await;
         let is_about_list =
-            facts.uses.has(Uses::DIAGNOSTICS) && self.sql_state.pending_answers.list().is_none();
+            facts.uses.has(Uses::DIAGNOSTICS) && self.sql_state.pending_answers().list().is_none();
         let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
-            && self.sql_state.session.diagnostics().found_rows.is_none();
+            && self.sql_state.session().diagnostics().found_rows.is_none();
         if is_about_list || is_about_rows {
             self.hold(self.command_target(facts)).await?;
             // Somebody may have taken it meanwhile.
@@ -210,7 +215,7 @@ impl PooledSession {
     /// The error of a statement that reads LAST_INSERT_ID() or warnings which nobody knows any more. Of several
     /// statements one may set them for another.
     pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> Option<ProxyError> {
-        let (facts, pending_answers) = (statement.facts(), self.sql_state.session.diagnostics());
+        let (facts, pending_answers) = (statement.facts(), self.sql_state.session().diagnostics());
         if matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi)
             || matches!(statement, Statement::Command(_))
         {
@@ -229,7 +234,7 @@ impl PooledSession {
     /// statements prepared from text, would empty it.
     async fn undisturbed_place(&mut self, needs: &Needs) -> WarningListLocation {
         let is_equal = |lease: &HeldConnection| {
-            let restoration = restoration(&self.sql_state.session, &lease.conn.state, needs);
+            let restoration = restoration(self.sql_state.session(), &lease.conn.state, needs);
             restoration == Restoration::Nothing
         };
         match self.place() {
@@ -237,7 +242,7 @@ impl PooledSession {
             WarningListLocation::Here
                 if !self.held.lease.as_ref().is_some_and(is_equal)
                     || self.may_make_texts(needs)
-                    || self.sql_state.pending_answers.unknown.get().is_some() =>
+                    || self.sql_state.pending_answers().unknown.get().is_some() =>
             {
                 self.keep_past().await;
                 self.place()
@@ -249,9 +254,9 @@ impl PooledSession {
     fn place(&self) -> WarningListLocation {
         let is_here = || {
             let lease = self.held.lease.as_ref();
-            lease.is_some_and(|lease| self.sql_state.pending_answers.is_told_by(&lease.conn))
+            lease.is_some_and(|lease| self.sql_state.pending_answers().is_told_by(&lease.conn))
         };
-        match self.sql_state.pending_answers.list() {
+        match self.sql_state.pending_answers().list() {
             Some(list) => WarningListLocation::Kept(list),
             None if is_here() => WarningListLocation::Here,
             None => WarningListLocation::Nowhere,
@@ -268,13 +273,13 @@ impl PooledSession {
             },
             _ => return None,
         };
-        let range = sql::shown_conditions(text, self.sql_state.session.flags())?;
+        let range = sql::shown_conditions(text, self.sql_state.session().flags())?;
         Some((told, range))
     }
 
     fn standing(&self, place: &WarningListLocation, role: Role) -> Standing {
         Standing {
-            before: *self.sql_state.session.diagnostics(),
+            before: *self.sql_state.session().diagnostics(),
             list: match place {
                 WarningListLocation::Kept(list) => Some(Rc::clone(list)),
                 WarningListLocation::Here | WarningListLocation::Nowhere => None,
@@ -311,12 +316,12 @@ impl PooledSession {
                 ..before
             },
         };
-        self.sql_state.session.left_alone(now);
+        self.sql_state.session_mut().left_alone(now);
         match role {
             Role::Missing => self.fetch_last(list).await,
             Role::Count | Role::Get | Role::Stacked => {
                 if let Some(list) = list {
-                    self.sql_state.pending_answers.keep_list(list);
+                    self.sql_state.pending_answers().keep_list(list);
                 }
             }
         }
@@ -348,19 +353,22 @@ impl PooledSession {
                 whole
             }
         };
-        self.sql_state.pending_answers.keep_list(Rc::new(whole));
+        self.sql_state.pending_answers().keep_list(Rc::new(whole));
     }
 
     /// The flags of a reply of the proxy's own.
     pub(crate) fn status_of(&self, part: CommandPart) -> StatusFlags {
         match part.has_more() {
-            true => StatusFlags(self.client.status.0 | StatusFlags::MORE_RESULTS_EXISTS.0),
-            false => self.client.status,
+            true => StatusFlags(self.client.status().0 | StatusFlags::MORE_RESULTS_EXISTS.0),
+            false => self.client.status(),
         }
     }
 
     pub(crate) fn is_mysql(&self) -> bool {
-        matches!(self.sql_state.session.flags().server, sql::Server::MySql(_))
+        matches!(
+            self.sql_state.session().flags().server,
+            sql::Server::MySql(_)
+        )
     }
 }
 

@@ -52,7 +52,7 @@ impl PooledSession {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         loop {
-            match self.client.leg.poll_drain(context) {
+            match self.client.leg_mut().poll_drain(context) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Err(Cut::Client(error.to_string())));
@@ -60,7 +60,7 @@ impl PooledSession {
                 // It takes nothing, and may be killed even so.
                 Poll::Pending => break,
             }
-            if let Some(sequence) = self.client.leg.transport.frame_sequence() {
+            if let Some(sequence) = self.client.leg().transport.frame_sequence() {
                 reply.align(sequence);
             }
             match self.poll_step(conn, reply, context) {
@@ -101,12 +101,9 @@ impl PooledSession {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         let env = Rc::clone(&self.env);
-        let (track_settings, changes, client) = (
-            &self.tracking.settings,
-            &mut self.tracking.changes,
-            &mut self.client.leg,
-        );
-        let (capabilities, seen) = (conn.capabilities, self.client.capabilities);
+        let (track_settings, changes) = self.tracking.settings_and_changes();
+        let (capabilities, seen) = (conn.capabilities, self.client.capabilities());
+        let client = self.client.leg_mut();
         let mut towards_client = Context::from_waker(context.waker());
         let mut sent = Ok(());
         let delivery = self.command.delivery;
@@ -158,12 +155,12 @@ impl PooledSession {
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Cut> {
         // In a login the client is listened to elsewhere.
         let listens = |client: &Leg| !client.is_gone() && !client.has_ended;
-        while self.client.inbox.len() < AHEAD_BYTES_MAX && listens(&self.client.leg) {
+        while self.client.inbox().len() < AHEAD_BYTES_MAX && listens(self.client.leg()) {
             match self.poll_client(context) {
                 Poll::Pending => break,
                 // It may still take its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
-                    self.client.leg.has_ended = true;
+                    self.client.leg_mut().has_ended = true;
                     self.env.relay.note_half_closed(&self.watch);
                 }
                 Poll::Ready(Ok(_)) => {}
@@ -268,12 +265,12 @@ impl PooledSession {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
         loop {
-            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
+            if let Err(error) = ready!(self.client.leg_mut().poll_drain(context)) {
                 return Poll::Ready(Err(Cut::Client(error.to_string())));
             }
-            let bytes = self.client.inbox.take_all();
+            let bytes = self.client.inbox_mut().take_all();
             let taken = passage.pass(&bytes);
-            self.client.inbox.put(&bytes[taken..]);
+            self.client.inbox_mut().put(&bytes[taken..]);
             // No command is longer than that.
             let limit = self.settings.config.limits.packet_bytes_max;
             let is_endless = passage.end == EndOf::Payload && passage.bytes > limit;
@@ -299,17 +296,17 @@ impl PooledSession {
     ) -> Poll<Result<(), Cut>> {
         loop {
             ready!(conn.leg.poll_drain_or_break(context));
-            if let Err(error) = ready!(self.client.leg.poll_drain(context)) {
+            if let Err(error) = ready!(self.client.leg_mut().poll_drain(context)) {
                 return Poll::Ready(Err(Cut::Client(error.to_string())));
             }
             if passage.is_over {
                 return Poll::Ready(Ok(()));
             }
-            if !self.client.inbox.is_empty() {
-                let mut bytes = self.client.inbox.take_all();
+            if !self.client.inbox().is_empty() {
+                let mut bytes = self.client.inbox_mut().take_all();
                 let taken = passage.pass(&bytes);
                 let rest = bytes.split_off(taken);
-                self.client.inbox.put(&rest);
+                self.client.inbox_mut().put(&rest);
                 conn.leg.send_or_break(&bytes, context);
                 continue;
             }

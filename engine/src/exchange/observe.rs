@@ -38,7 +38,7 @@ pub(crate) fn observe(
         Some(lease) => &mut lease.conn.state,
         // It has ridden: the lane knows what has become of its connection.
         None => {
-            mirrored = session.sql_state.session.mirrored();
+            mirrored = session.sql_state.session().mirrored();
             let Some(mirrored) = &mut mirrored else {
                 return;
             };
@@ -49,7 +49,7 @@ pub(crate) fn observe(
         ran: ran(command),
         facts,
         text,
-        changes: &session.tracking.changes,
+        changes: session.tracking.changes(),
         tally: &done.tally,
         error: match done.outcome {
             Outcome::Ok => None,
@@ -59,14 +59,14 @@ pub(crate) fn observe(
     let env = &session.env;
     session
         .sql_state
-        .session
+        .session_mut()
         .observe(connection, &env.pool_env.store.values, &seen);
     session
         .sql_state
-        .pending_answers
-        .note(session.sql_state.session.diagnostics(), &done.tally);
+        .pending_answers()
+        .note(session.sql_state.session().diagnostics(), &done.tally);
     let may_be_set_otherwise =
-        !facts.assignments.is_empty() || !session.tracking.changes.is_empty();
+        !facts.assignments.is_empty() || !session.tracking.changes().is_empty();
     let is_ok = done.outcome == Outcome::Ok;
     session
         .tracking
@@ -137,8 +137,8 @@ impl PooledSession {
             return;
         }
         let accounts = Arc::clone(&self.env.relay.login.accounts.borrow());
-        let login = Rc::clone(&self.identity.login);
-        let is_anonymous = self.identity.account.user.is_empty();
+        let login = Rc::clone(self.identity.login());
+        let is_anonymous = self.identity.account().user.is_empty();
         // An anonymous account has sessions of any name, and is written with an empty one.
         let own_user: &[u8] = if is_anonymous { b"''" } else { &login.user };
         let concerned = match is_statement && !is_anonymous {
@@ -147,7 +147,7 @@ impl PooledSession {
         };
         self.env.pool_env.shared.privileges_changed(concerned);
         if is_statement && privilege_changes::may_lock_out(facts, text, own_user) {
-            self.sql_state.session.pin(Pin::Account);
+            self.sql_state.session_mut().pin(Pin::Account);
         }
     }
 
@@ -162,8 +162,7 @@ impl PooledSession {
             _ => global_variables::may_change(facts, text),
         };
         if is_change && !privilege_changes::has_done_nothing(facts, done.outcome) {
-            self.sql_state.sets_globals = true;
-            self.sql_state.has_set_globals |= done.outcome == Outcome::Ok;
+            self.sql_state.note_globals(done.outcome == Outcome::Ok);
         }
     }
 
@@ -171,14 +170,15 @@ impl PooledSession {
     fn runs(&self, facts: &Facts, text: &[u8], is_it: impl Fn(&Facts, &[u8]) -> bool) -> bool {
         let mut named = facts.mentions_of(sql::Role::Prepared);
         let name = named.next().map(|mention| mention.name.name(text));
-        let prepared = name.and_then(|name| self.sql_state.session.held().prepared_text(&name));
-        prepared.is_some_and(|text| is_it(&sql::facts(text, self.sql_state.session.flags()), text))
+        let prepared = name.and_then(|name| self.sql_state.session().held().prepared_text(&name));
+        prepared
+            .is_some_and(|text| is_it(&sql::facts(text, self.sql_state.session().flags()), text))
     }
 
     /// The client has changed what it wants to be told: that is noted, and the connection goes on
     /// telling us everything.
     pub(crate) async fn look_again(&mut self) {
-        let settings = std::mem::take(&mut self.tracking.unseen);
+        let settings = self.tracking.take_unseen();
         if !self.keep_past().await {
             return;
         }
@@ -196,16 +196,15 @@ impl PooledSession {
         let follows = replies.get(1).map(|own| own.outcome);
         if follows != Some(Outcome::Ok) {
             // What happens there from now on is not seen.
-            self.sql_state.session.pin(Pin::Variable);
+            self.sql_state.session_mut().pin(Pin::Variable);
         }
         let said = replies
             .first()
             .map(|own| backend::own_reply::table(own, lease.conn.capabilities));
         if let Some(Ok(table)) = said {
             let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
-            if let Some(track_settings) = &mut self.tracking.settings {
-                Rc::make_mut(track_settings).set(lease.conn.state.server(), &settings, &row);
-            }
+            let server = lease.conn.state.server();
+            self.tracking.learn(server, &settings, &row);
         }
     }
 
@@ -226,7 +225,7 @@ impl PooledSession {
                 return Ok(());
             };
             if !self.hear_answer(&inquiry, &own) {
-                self.sql_state.session.refused(&inquiry);
+                self.sql_state.session_mut().refused(&inquiry);
                 return Ok(());
             }
             self.note_wait_timeout();
@@ -253,12 +252,12 @@ impl PooledSession {
     /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
     /// first of a transaction, and does not say.
     pub(crate) async fn learn_status(&mut self) {
-        if self.held.lease.is_none() || self.sql_state.session.inquiry_of_status().is_none() {
+        if self.held.lease.is_none() || self.sql_state.session().inquiry_of_status().is_none() {
             return;
         }
         // Whatever is asked about the past, the replies tell.
         if Box::pin(self.keep_past()).await
-            && let Some(inquiry) = self.sql_state.session.inquiry_of_status()
+            && let Some(inquiry) = self.sql_state.session().inquiry_of_status()
         {
             Box::pin(self.inquire_before(&inquiry)).await;
         }
@@ -266,7 +265,7 @@ impl PooledSession {
 
     /// Asks for variables that nobody knows, before the connection is set to something else for a while.
     pub(crate) async fn settle_doubts(&mut self) {
-        while let Some(inquiry) = self.sql_state.session.inquiry_of_variables() {
+        while let Some(inquiry) = self.sql_state.session().inquiry_of_variables() {
             if !self.keep_past().await {
                 return;
             }
@@ -279,7 +278,7 @@ impl PooledSession {
                 return;
             };
             if !self.hear_answer(&inquiry, &own) {
-                self.sql_state.session.refused(&inquiry);
+                self.sql_state.session_mut().refused(&inquiry);
             }
         }
     }
@@ -307,7 +306,7 @@ impl PooledSession {
         };
         let values = &self.env.pool_env.store.values;
         self.sql_state
-            .session
+            .session_mut()
             .answer(&mut lease.conn.state, values, inquiry, &answer);
         if let Some(status) = own.tally.status {
             self.note_own_status(status);
@@ -318,7 +317,7 @@ impl PooledSession {
     /// What is to be asked of the connection before the session's next statement.
     pub(crate) fn inquiry(&self) -> Option<StateQuery> {
         let lease = self.held.lease.as_ref()?;
-        self.sql_state.session.inquiry(&lease.conn.state)
+        self.sql_state.session().inquiry(&lease.conn.state)
     }
 
     /// Asks what other statements of ours would make the server forget of the session's own; false if
@@ -327,7 +326,7 @@ impl PooledSession {
         let Some(lease) = &mut self.held.lease else {
             return true;
         };
-        if !self.sql_state.pending_answers.is_at(&lease.conn) {
+        if !self.sql_state.pending_answers().is_at(&lease.conn) {
             return true;
         }
         for question in claim_own(&mut lease.conn) {
@@ -368,14 +367,14 @@ impl PooledSession {
         };
         let values = &self.env.pool_env.store.values;
         self.sql_state
-            .session
+            .session_mut()
             .overhear(&mut lease.conn.state, values, told, &own.changes);
         self.note_own_status(status);
     }
 
     /// Waits until whoever asks for this session's answers has them.
     pub(crate) async fn wait_for_saving(&mut self) {
-        let pending_answers = std::rc::Rc::clone(&self.sql_state.pending_answers);
+        let pending_answers = std::rc::Rc::clone(self.sql_state.pending_answers());
         while pending_answers.is_saving() {
             pending_answers.news.notified().await;
         }
@@ -383,20 +382,20 @@ impl PooledSession {
 
     /// Takes up what others have asked in this session's place.
     pub(crate) fn take_up_saved(&mut self) {
-        let saved = self.sql_state.pending_answers.take_saved();
+        let saved = self.sql_state.pending_answers().take_saved();
         if let Some(id) = saved.insert_id {
-            self.sql_state.session.last_insert_id_is(id);
+            self.sql_state.session_mut().last_insert_id_is(id);
         }
         if let Some(rows) = saved.found_rows {
-            self.sql_state.session.found_rows_are(rows);
+            self.sql_state.session_mut().found_rows_are(rows);
         }
         if saved.is_lost {
-            self.sql_state.session.answers_lost();
+            self.sql_state.session_mut().answers_lost();
         }
     }
 
     /// A statement that was too long to be read.
     pub(crate) fn large_statement(&mut self) {
-        self.sql_state.session.pin(Pin::LargeStatement);
+        self.sql_state.session_mut().pin(Pin::LargeStatement);
     }
 }

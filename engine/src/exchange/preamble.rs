@@ -75,16 +75,15 @@ impl PooledSession {
     /// What must be said before the client's command.
     pub(crate) fn prefix(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
         let mut prefix = Prefix::default();
-        let restoration = restoration(&self.sql_state.session, &conn.state, needs);
+        let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ready::Reset;
         }
-        for question in settle_answers::claim(conn, &self.sql_state.pending_answers) {
+        for question in settle_answers::claim(conn, self.sql_state.pending_answers()) {
             let statement = text(conn, question.pending.question());
             prefix.add(PreamblePurpose::Save(question), Command::QUERY, &statement);
         }
-        if let Some(track_settings) = self.tracking.shows.take() {
-            self.tracking.has_shown = true;
+        if let Some(track_settings) = self.tracking.take_shown() {
             let show = track_settings.as_set(self.hide_gtids(conn));
             prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, show));
         } else if self.wants_gtids(conn) {
@@ -96,7 +95,7 @@ impl PooledSession {
             let question = text(conn, question);
             prefix.add(PreamblePurpose::Position(before), Command::QUERY, &question);
         }
-        if let Some(position) = &self.routing.state.awaited {
+        if let Some(position) = &self.routing.state().awaited {
             let limit = self.settings.config.balance.timeout_consistency;
             let wait = text(conn, position.wait_statement(limit));
             prefix.add(PreamblePurpose::Await, Command::QUERY, &wait);
@@ -126,7 +125,7 @@ impl PooledSession {
             Restoration::Reset | Restoration::Unfit => return Ready::Reset,
         }
         // Behind what restores: MySQL warns of some character sets.
-        if self.command.wants_clear && !self.sql_state.pending_answers.is_told_by(conn) {
+        if self.command.wants_clear && !self.sql_state.pending_answers().is_told_by(conn) {
             let clear = empty_list(conn.state.server());
             prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, clear));
         }
@@ -142,7 +141,7 @@ impl PooledSession {
         let Some(lease) = &self.held.lease else {
             return Ok(());
         };
-        let restoration = restoration(&self.sql_state.session, &lease.conn.state, needs);
+        let restoration = restoration(self.sql_state.session(), &lease.conn.state, needs);
         if !matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ok(());
         }
@@ -159,9 +158,10 @@ impl PooledSession {
     async fn reset_backend(&self, conn: &mut BackendConn, needs: &Needs) -> Result<(), CutReply> {
         let unsent = |broken: ConnectionError| CutReply::unsent(broken.into());
         let settled =
-            settle_answers::settle(&self.env.pool_env, conn, &self.sql_state.pending_answers).await;
+            settle_answers::settle(&self.env.pool_env, conn, self.sql_state.pending_answers())
+                .await;
         settled.map_err(unsent)?;
-        let outcome = match restoration(&self.sql_state.session, &conn.state, needs) {
+        let outcome = match restoration(self.sql_state.session(), &conn.state, needs) {
             Restoration::Unfit => backend::open::log_in_again(&self.env.pool_env, conn).await,
             _ => conn.reset(&self.env.pool_env).await,
         };
@@ -198,8 +198,8 @@ impl PooledSession {
         if let Some(proof) = proof {
             self.env.pool_env.store.disprove(proof.key);
         }
-        if let Some(schema) = self.sql_state.session.values().schema() {
-            let key = (self.identity.key.account.clone(), schema.to_vec());
+        if let Some(schema) = self.sql_state.session().values().schema() {
+            let key = (self.identity.key().account.clone(), schema.to_vec());
             self.env.pool_env.store.forget_schema(&key);
         }
     }
@@ -286,7 +286,7 @@ impl PooledSession {
         self.disprove(proof);
         let error = own.error().map(|error| error.number);
         let values = &self.env.pool_env.store.values;
-        self.sql_state.session.give_up_refused(values, error);
+        self.sql_state.session_mut().give_up_refused(values, error);
     }
 
     /// Compares what the server has told of the restored state with the session's.
@@ -297,7 +297,12 @@ impl PooledSession {
         changes: &Changes,
         proof: Proof,
     ) -> Result<(), Unequal> {
-        match restored(&mut self.sql_state.session, &mut conn.state, needs, changes) {
+        match restored(
+            self.sql_state.session_mut(),
+            &mut conn.state,
+            needs,
+            changes,
+        ) {
             Ok(()) => {
                 if !proof.is_proven {
                     self.env.pool_env.store.prove(proof.key);

@@ -29,13 +29,13 @@ impl PooledSession {
     /// A command behind the cut.
     pub(crate) async fn after_cut(&mut self, mut arrived: Arrived) -> Result<After, CutOff> {
         let meaning = self.meaning(&arrived);
-        let Some(cut) = &self.routing.cut_transaction else {
+        let Some(cut) = self.routing.cut_transaction() else {
             return self.perform(arrived).await;
         };
         let code = cut.code;
         let told = match meaning {
             CutTransactionEffect::Over => {
-                self.routing.cut_transaction = None;
+                self.routing.forget_cut();
                 return self.perform(arrived).await;
             }
             CutTransactionEffect::Apart => return self.perform(arrived).await,
@@ -44,7 +44,7 @@ impl PooledSession {
         };
         let told = ProxyError { code, ..told };
         if let CutTransactionEffect::Commit = meaning {
-            self.routing.cut_transaction = None;
+            self.routing.forget_cut();
         }
         self.count_refused(&mut arrived);
         self.reply_error(arrived.incoming().sequence, &told);
@@ -75,14 +75,14 @@ impl PooledSession {
         );
         let argument = executes.then(|| incoming.argument())?;
         let id = statement_id(&argument).ok()?;
-        let statements = &self.sql_state.statements;
+        let statements = self.sql_state.statements();
         Some(&statements.statement(statements.resolve(id)?)?.statement)
     }
 
     fn meaning(&self, arrived: &Arrived) -> CutTransactionEffect {
         let incoming = match arrived {
             Arrived::Query(query) => {
-                return of(&sql::facts(query.text(), self.sql_state.session.flags()));
+                return of(&sql::facts(query.text(), self.sql_state.session().flags()));
             }
             Arrived::Other(incoming) => incoming,
         };

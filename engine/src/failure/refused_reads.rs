@@ -92,7 +92,7 @@ impl PooledSession {
             Transaction::Optimistic => {
                 let mut pins = self.pins();
                 pins.remove(Pin::Transaction);
-                pins.is_empty() && self.sql_state.cursors.is_empty() && route::is_repeatable(facts)
+                pins.is_empty() && !self.sql_state.has_cursors() && route::is_repeatable(facts)
             }
             Transaction::Implicit | Transaction::Open | Transaction::Reading => false,
         }
@@ -107,9 +107,9 @@ impl PooledSession {
     ) -> Result<Option<After>, CutOff> {
         self.reset_lease().await;
         repeat.note_refusal();
-        if self.routing.optimistic_state.is_some() {
-            self.sql_state.session.connection_lost();
-            self.sql_state.session.transaction_lost();
+        if self.routing.optimistic().is_some() {
+            self.sql_state.session_mut().connection_lost();
+            self.sql_state.session_mut().transaction_lost();
             return self.move_to_primary(sequence).await;
         }
         repeat.command_target = self.after_refusal(repeat.command_target);
@@ -129,7 +129,7 @@ impl PooledSession {
         let digest = self.digest_of(statement);
         tracing::info!(
             kind = "read_refused",
-            user = %self.identity.account.id(),
+            user = %self.identity.account().id(),
             digest = format_args!("{digest:#018x}"),
             "a replica has refused a read because it writes; the read goes to the primary"
         );

@@ -61,8 +61,8 @@ impl PooledSession {
         self.reset_lease().await;
         if has_begun {
             self.begins_again();
-            self.sql_state.session.connection_lost();
-            self.sql_state.session.transaction_lost();
+            self.sql_state.session_mut().connection_lost();
+            self.sql_state.session_mut().transaction_lost();
         }
         self.command.timing.queues();
         self.watch.unsettle();
@@ -85,7 +85,7 @@ impl PooledSession {
     async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
         let told = self.move_to_primary(sequence).await?;
         if told.is_none() {
-            self.routing.state.begin = BeginProgress::Alone;
+            self.routing.state_mut().begin = BeginProgress::Alone;
         }
         Ok(told.map_or(Outwaited::Again, Outwaited::Told))
     }

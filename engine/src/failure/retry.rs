@@ -18,7 +18,7 @@ use route::{KillReason, Report};
 use session::has_no_room;
 use session::state::Pin;
 use sql::{Access, Facts};
-use wire::{Command, StatusFlags, errors};
+use wire::{Command, errors};
 
 use super::cut_transaction::CutTransaction;
 use crate::routing::routing_state::BeginProgress;
@@ -250,7 +250,7 @@ impl PooledSession {
         let topology = self.env.pool_env.topology.borrow();
         let last = self
             .routing
-            .state
+            .state()
             .last
             .and_then(|last| topology.backend(last));
         last.map(|last| last.name.clone()).unwrap_or_default()
@@ -281,14 +281,14 @@ impl PooledSession {
         };
         let failure = Failure::new(FailureKind::BackendLost, text.clone());
         self.drop_lease(CloseReason::Broken);
-        self.sql_state.session.connection_lost();
+        self.sql_state.session_mut().connection_lost();
         let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
             return Err(CutOff::new(failure, place));
         };
         if let Bond::Transaction = bond {
             self.transaction_lost();
             if !matches!(effect, Effect::Commit | Effect::Rollback) {
-                self.routing.cut_transaction = Some(CutTransaction::new(&text));
+                self.routing.note_cut(CutTransaction::new(&text));
             }
         }
         self.reply_failure(sequence, &failure);
@@ -321,37 +321,33 @@ impl PooledSession {
         if self.has_only_begin() {
             self.begins_again();
         }
-        if self.routing.optimistic_state.is_some() {
+        if self.routing.optimistic().is_some() {
             self.lose_optimistic_backend();
             return;
         }
         self.env.relay.note_cut(&self.watch, kind, &cut.why);
         self.drop_lease(reason);
-        self.sql_state.session.connection_lost();
+        self.sql_state.session_mut().connection_lost();
         self.transaction_lost();
-        self.routing.cut_transaction = Some(cut);
+        self.routing.note_cut(cut);
     }
 
     pub(crate) fn transaction_lost(&mut self) {
-        self.sql_state.session.transaction_lost();
-        let open = StatusFlags(StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0);
-        self.client.status = StatusFlags(self.client.status.0 & !open.0);
-        self.routing.state.begin = BeginProgress::Past;
+        self.sql_state.session_mut().transaction_lost();
+        self.client.end_transaction();
+        self.routing.state_mut().begin = BeginProgress::Past;
     }
 
     pub(crate) fn bond(&self) -> Bond {
         if !self.is_pinned() {
             return Bond::None;
         }
-        let mut pins = self.sql_state.session.pins();
+        let mut pins = self.sql_state.session().pins();
         let is_in_transaction = pins.has(Pin::Transaction);
         pins.remove(Pin::Transaction);
         pins.remove(Pin::FoundRows);
-        let is_for_life = self.sql_state.session.rules().hold == session::state::Hold::Session;
-        match is_in_transaction
-            && pins.is_empty()
-            && !is_for_life
-            && self.sql_state.cursors.is_empty()
+        let is_for_life = self.sql_state.session().rules().hold == session::state::Hold::Session;
+        match is_in_transaction && pins.is_empty() && !is_for_life && !self.sql_state.has_cursors()
         {
             true => Bond::Transaction,
             false => Bond::More,
@@ -360,8 +356,8 @@ impl PooledSession {
 
     /// Names what the session had on its connection and has no more.
     pub(crate) fn with_losses(&self, text: String) -> String {
-        let pins = self.sql_state.session.pins();
-        let held = self.sql_state.session.held();
+        let pins = self.sql_state.session().pins();
+        let held = self.sql_state.session().held();
         let names: Vec<_> = held
             .temporary_tables()
             .chain(held.locks())

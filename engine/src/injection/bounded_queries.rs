@@ -168,8 +168,8 @@ impl PooledSession {
         let mut asked = pin!(asked);
         std::future::poll_fn(|context| {
             // Whoever reads from it next sees that it has gone.
-            if !self.client.leg.is_gone() {
-                let _ = self.client.leg.poll_drain(context);
+            if !self.client.leg().is_gone() {
+                let _ = self.client.leg_mut().poll_drain(context);
             }
             asked.as_mut().poll(context).map(Ok)
         })
@@ -191,7 +191,7 @@ impl PooledSession {
     /// The capabilities of the connection that is held.
     pub fn conn_capabilities(&self) -> wire::Capabilities {
         let lease = self.held.lease.as_ref();
-        lease.map_or(self.client.capabilities, |lease| lease.conn.capabilities)
+        lease.map_or(self.client.capabilities(), |lease| lease.conn.capabilities)
     }
 }
 

@@ -65,7 +65,7 @@ impl PooledSession {
     /// What is set for the next transaction, the first statement that reads takes; a transaction of XA
     /// lets few statements in.
     fn may_not_inject(&self) -> bool {
-        let pins = self.sql_state.session.pins();
+        let pins = self.sql_state.session().pins();
         pins.has(Pin::NextTransaction) || pins.has(Pin::Xa)
     }
 
@@ -167,25 +167,25 @@ impl PooledSession {
         done: &Done,
         (took, backend): (Duration, Option<&Backend>),
     ) {
-        let digest = sql::digest(statement.text(), self.sql_state.session.flags());
+        let digest = sql::digest(statement.text(), self.sql_state.session().flags());
         let (status, results) = collect_reports(
             &injecting.before,
             &injecting.after,
             injecting.injection.results,
         );
-        let schema = self.sql_state.session.values().schema();
+        let schema = self.sql_state.session().values().schema();
         let profile = Profile {
             command: statement.command_name(),
             timestamp: timestamp(self.env.pool_env.system.clock.wall()),
             query: &String::from_utf8_lossy(digest.text()),
             digest: None,
-            thread_id: self.identity.registered.id(),
+            thread_id: self.identity.id(),
             exec_time: took.as_micros() as f64 / 1000.0,
             reason: ProfileReason {
                 rule: Some(injecting.name()),
                 chosen_by: None,
             },
-            user: self.identity.account.id().to_string(),
+            user: self.identity.account().id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
             backend: backend.map(|it| &*it.name),
             ending: ProfiledEnding {
@@ -221,7 +221,9 @@ impl PooledSession {
     ) -> Result<(), Cut> {
         let injection = Arc::clone(&injecting.injection);
         // To set something makes MySQL forget the list; other questions would be profiled and traced.
-        if self.is_mysql() && self.sql_state.pending_answers.owes_list() && !self.keep_past().await
+        if self.is_mysql()
+            && self.sql_state.pending_answers().owes_list()
+            && !self.keep_past().await
         {
             return Ok(());
         }
@@ -254,9 +256,9 @@ impl PooledSession {
         statement: &'a Statement<'_>,
     ) -> Option<Cow<'a, [u8]>> {
         let is_wanted = injection.explains() && Injection::may_explain(statement.facts());
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         is_wanted
-            .then(|| statement.text_with_values(flags, self.client.capabilities))
+            .then(|| statement.text_with_values(flags, self.client.capabilities()))
             .flatten()
     }
 
@@ -270,7 +272,7 @@ impl PooledSession {
     ) -> Result<Found, Cut> {
         let finding = match (&one.purpose, one.with(statement)) {
             (Purpose::Warnings | Purpose::Errors, _) => {
-                let list = self.sql_state.pending_answers.list();
+                let list = self.sql_state.pending_answers().list();
                 Finding::Table(ResultTable::of_list(list.as_deref(), &one.purpose))
             }
             (_, None) => Finding::Skipped("the statement cannot be explained"),
@@ -300,7 +302,7 @@ impl PooledSession {
 
     /// Whether what is set tells of itself alone, and nobody looks at it.
     fn may_set(&self, facts: &Facts) -> bool {
-        Injection::may_set(facts) && !self.sql_state.session.pins().has(Pin::State)
+        Injection::may_set(facts) && !self.sql_state.session().pins().has(Pin::State)
     }
 
     /// Whether what reads would be the first to read in a transaction that the client has begun, and
@@ -311,8 +313,8 @@ impl PooledSession {
 
     pub(crate) fn is_in_transaction_now(&self) -> bool {
         // Some have begun and have no flag: by SAVEPOINT without autocommit.
-        self.client.status.contains(StatusFlags::IN_TRANS)
-            || self.sql_state.session.pins().has(Pin::Transaction)
+        self.client.status().contains(StatusFlags::IN_TRANS)
+            || self.sql_state.session().pins().has(Pin::Transaction)
     }
 
     pub(crate) fn injected_failed(&self, injecting: &Injecting, statement: &str, why: &str) {

@@ -36,7 +36,7 @@ impl PooledSession {
         let below = |bound| self.env.relay.login.dice.borrow_mut().below(bound);
         let user = self.user();
         let profiling = &rule_set.compiled.profiling;
-        profiling.picks(self.identity.registered.id(), user, below)
+        profiling.picks(self.identity.id(), user, below)
     }
 
     /// Who has chosen a statement to be profiled, if anybody has.
@@ -56,7 +56,7 @@ impl PooledSession {
         if hints.profile {
             return Some(Arc::from("hint"));
         }
-        let digest = || sql::digest(input.text, self.sql_state.session.flags()).hash();
+        let digest = || sql::digest(input.text, self.sql_state.session().flags()).hash();
         let is_meant = self.command.is_sampled && rule_set.compiled.profiling.picks_digest(digest);
         is_meant.then(|| Arc::from("chance"))
     }
@@ -130,23 +130,23 @@ impl PooledSession {
         done: &Done,
         (at, taken, backend): (Duration, Duration, Option<&Backend>),
     ) -> ProfileView {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let digest = sql::digest(statement.text(), flags);
         let values = injecting.tells_values;
-        let text = values.then(|| statement.text_with_values(flags, self.client.capabilities));
+        let text = values.then(|| statement.text_with_values(flags, self.client.capabilities()));
         let query = match text.flatten() {
             Some(text) => shortened(&text, SAMPLE_BYTES_MAX),
             None => shortened(digest.text(), SAMPLE_BYTES_MAX),
         };
         let (status, results) = told_of(injecting);
         let json = |it: serde_json::Result<String>| it.unwrap_or_default();
-        let schema = self.sql_state.session.values().schema();
+        let schema = self.sql_state.session().values().schema();
         ProfileView {
             at,
-            session: self.identity.registered.id(),
+            session: self.identity.id(),
             command: statement.command_name(),
             chosen_by: Arc::clone(injecting.name()),
-            account: self.identity.account.id().to_string(),
+            account: self.identity.account().id().to_string(),
             schema: schema.map(|it| String::from_utf8_lossy(it).into_owned()),
             backend: backend.map(|it| it.name.clone()),
             digest: digest.hash(),

@@ -57,7 +57,7 @@ impl PooledSession {
     /// Sets back what was set.
     pub(crate) async fn set_back(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
         // What the client's statement has set stays so.
-        let changes = &self.tracking.changes;
+        let changes = self.tracking.changes();
         let is_own = |name: &str| changes.value_of(name.as_bytes()).is_none();
         injecting.undo.retain(|(name, _)| is_own(name));
         if injecting.undo.is_empty() {
@@ -98,11 +98,11 @@ impl PooledSession {
         }
         if std::mem::take(&mut injecting.has_warned) {
             injecting.sent += 1;
-            let server = self.sql_state.session.flags().server;
+            let server = self.sql_state.session().flags().server;
             self.ask_own(empty_list(server).as_bytes()).await?;
         }
         if self.held.lease.is_some() {
-            self.sql_state.pending_answers.is_disturbed_now();
+            self.sql_state.pending_answers().is_disturbed_now();
         }
         Ok(())
     }

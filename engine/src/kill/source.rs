@@ -36,7 +36,7 @@ impl PooledSession {
         text: &[u8],
         source: &DynamicSource,
     ) -> Result<Prepares, CutOff> {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let Some(span) = source.text else {
             return Ok(Prepares::Unknown);
         };
@@ -44,7 +44,7 @@ impl PooledSession {
         let is_simple = query.facts.mentions_of(Role::PreparedText).next().is_some();
         let is_variable = is_simple && raw.starts_with(b"@");
         let known = match is_variable {
-            true => self.sql_state.session.text_of_variable(raw),
+            true => self.sql_state.session().text_of_variable(raw),
             false if is_simple => sql::unquote(raw, flags).map(std::borrow::Cow::into_owned),
             false => None,
         };

@@ -69,7 +69,7 @@ impl PooledSession {
     }
 
     async fn killing_of_text(&mut self, query: &mut QueryCommand) -> Result<KillingText, CutOff> {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let text = query.text().to_vec();
         let killing = match query.facts.kind {
             StatementKind::Multi => return self.kill_among(query).await,
@@ -103,7 +103,10 @@ impl PooledSession {
 
     /// An EXECUTE of a prepared statement that kills.
     async fn kill_prepared(&mut self, executing: &Executing<'_>) -> Result<Option<Ending>, CutOff> {
-        let (flags, sequence) = (self.sql_state.session.flags(), executing.incoming.sequence);
+        let (flags, sequence) = (
+            self.sql_state.session().flags(),
+            executing.incoming.sequence,
+        );
         let key = &executing.key;
         let Some(kill) = key.facts.kill_text(key.text.bytes(), flags) else {
             return Ok(Some(
@@ -130,10 +133,10 @@ impl PooledSession {
         };
         let incoming = Incoming {
             sequence,
-            ..Incoming::of_text(b"", self.client.capabilities)
+            ..Incoming::of_text(b"", self.client.capabilities())
         };
         let facts = self.env.pool_env.store.take_facts();
-        let capabilities = self.client.capabilities;
+        let capabilities = self.client.capabilities();
         let Ok(mut query) = QueryCommand::decode(incoming, capabilities, facts, CommandPart::Whole)
         else {
             return self.malformed(sequence).map(Ending::last).map(Some);
@@ -159,12 +162,12 @@ impl PooledSession {
         // Without the capability it is an error, in which the servers quote the text.
         let is_several = self
             .client
-            .capabilities
+            .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);
         if !is_several || !self.may_kill_among(facts, text) {
             return Ok(KillingText::Killing(Killing::Left));
         }
-        if let Some(texts) = parts_that_kill(facts, text, self.sql_state.session.flags()) {
+        if let Some(texts) = parts_that_kill(facts, text, self.sql_state.session().flags()) {
             return Ok(KillingText::InParts(texts));
         }
         let is_known = !facts.marks.has(Marks::CROWDED | Marks::LOST);
@@ -193,7 +196,7 @@ impl PooledSession {
             .iter()
             .filter(|it| prepares(it.kind))
             .count();
-        let held = self.sql_state.session.held();
+        let held = self.sql_state.session().held();
         let mut prepared = held.prepared().map(|name| held.prepared_text(name));
         names_it(text)
             || count > literals.count()
@@ -210,13 +213,13 @@ impl PooledSession {
         query: &mut QueryCommand,
         text: &[u8],
     ) -> Result<Killing, CutOff> {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let source = sql::dynamic_source(text, flags);
         let runs = match query.facts.kind {
             StatementKind::Execute => {
                 let name = query.facts.mentions_of(Role::Prepared).next();
                 let name = name.map(|it| it.name.name(text).into_owned());
-                let held = self.sql_state.session.held();
+                let held = self.sql_state.session().held();
                 name.and_then(|name| held.prepared_text(&name).map(<[u8]>::to_vec))
             }
             _ => match self.text_to_prepare(query, text, &source).await? {
@@ -269,7 +272,7 @@ impl PooledSession {
         said: &KillStatement<'_>,
     ) -> Result<Killing, CutOff> {
         let (sequence, part) = (query.incoming().sequence, query.command_part);
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let kill = &said.kill;
         let is_empty_first = kill.front.contains(&b';');
         if kill.is_refused(flags) || is_empty_first || kill.kill == How::QueryId {
@@ -284,7 +287,7 @@ impl PooledSession {
         };
         let number = match killed {
             Killed::Id(number) => number,
-            Killed::Own => u64::from(self.identity.registered.id()),
+            Killed::Own => u64::from(self.identity.id()),
             Killed::Account | Killed::Expression => {
                 match self.value_of_target(said, sequence).await? {
                     Value::Number(number) => number,

@@ -29,8 +29,8 @@ impl PooledSession {
         kill: &KillText,
         part: CommandPart,
     ) -> Result<Killing, CutOff> {
-        let own = self.identity.account.id().user().as_bytes().to_vec();
-        let user = match named(&kill.target, self.sql_state.session.flags()) {
+        let own = self.identity.account().id().user().as_bytes().to_vec();
+        let user = match named(&kill.target, self.sql_state.session().flags()) {
             Some(Named::User(user)) => user,
             Some(Named::Own) => own.clone(),
             Some(Named::WithHost) => {

@@ -98,7 +98,7 @@ impl PooledSession {
         conn: &mut BackendConn,
         said: &KillStatement<'_>,
     ) -> Result<EvaluatedValue, CutReply> {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let select = question(&said.kill, flags);
         let rewritten = sql::rewrite(&select, flags, &self.own_answers());
         let select = rewritten.text.unwrap_or(select);
@@ -187,7 +187,7 @@ impl PooledSession {
             types: values.types.as_deref(),
             ..*values.execute
         }
-        .encode(self.client.capabilities, &mut payload);
+        .encode(self.client.capabilities(), &mut payload);
         let argument = payload.get(1..).unwrap_or_default();
         let own = self.ask_once(conn, Command::STMT_EXECUTE, argument).await?;
         conn.close_statement(id);
@@ -215,20 +215,20 @@ impl PooledSession {
         };
         let values = &self.env.pool_env.store.values;
         self.sql_state
-            .session
+            .session_mut()
             .observe(&mut conn.state, values, &seen);
     }
 
     /// What the session believes of its connection.
     fn own_answers(&self) -> Answers {
-        let id = u64::from(self.identity.registered.id());
+        let id = u64::from(self.identity.id());
         let is_set = self
             .sql_state
-            .session
+            .session()
             .values()
             .variable(b"pseudo_thread_id")
             .is_some();
-        let pending_answers = self.sql_state.session.diagnostics();
+        let pending_answers = self.sql_state.session().diagnostics();
         Answers {
             connection_id: Some(id),
             pseudo_thread_id: (!is_set).then_some(id),

@@ -44,6 +44,14 @@ pub(crate) struct LaneUseState {
     pub wish: Option<LaneWish>,
 }
 
+impl LaneUseState {
+    /// What was noted of the statement before is forgotten.
+    pub(crate) fn begin_statement(&mut self) {
+        self.probe = None;
+        self.wish = None;
+    }
+}
+
 /// How to leave on a connection what a statement that has ridden would have left.
 pub(crate) enum Past {
     /// By running it again: this is its argument.

@@ -32,7 +32,7 @@ impl PooledSession {
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
         self.reply_error(sequence, &error);
-        self.routing.lane_use.on_lane = Some(Past::Interrupted);
+        self.routing.lane_use_mut().on_lane = Some(Past::Interrupted);
     }
 
     /// What the client may ask of a statement that has ridden is left on the connection that is held:
@@ -78,16 +78,16 @@ impl PooledSession {
     }
 
     fn observe_relived(&mut self, argument: &[u8], own: OwnReply) {
-        let Ok(query) = Query::decode(argument, self.client.capabilities) else {
+        let Ok(query) = Query::decode(argument, self.client.capabilities()) else {
             return;
         };
         let mut facts = self.env.pool_env.store.take_facts();
-        facts.read(query.text, self.sql_state.session.flags());
+        facts.read(query.text, self.sql_state.session().flags());
         if facts.kind == StatementKind::Signal {
             // It stands for another statement, which holds nothing.
-            facts.read(b"", self.sql_state.session.flags());
+            facts.read(b"", self.sql_state.session().flags());
         }
-        self.tracking.changes = own.changes;
+        self.tracking.set_changes(own.changes);
         let done = Done {
             outcome: own.outcome,
             tally: own.tally,

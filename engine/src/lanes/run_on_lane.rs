@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use pool::LaneRequestId;
 use route::KillScope;
-use wire::{Capabilities, StatusFlags};
+use wire::Capabilities;
 
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
-use backend::exchange_outcome::{Cut, CutReply, LASTING, Reached};
+use backend::exchange_outcome::{Cut, CutReply, Reached};
 use command::statement::Statement;
 use lanes::lane::{Load, SharedLane, Submission};
 use lanes::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
@@ -25,20 +25,17 @@ impl PooledSession {
         statement: &Statement<'_>,
         stats: Duration,
     ) -> Result<Option<LaneReply>, CutReply> {
-        let seen = self.client.capabilities;
+        let seen = self.client.capabilities();
         let Some(load) = load_of(statement, seen) else {
             return Ok(None);
         };
         let lane_request = self
             .routing
-            .lane_use
+            .lane_use_mut()
             .lane_request
             .get_or_insert_with(|| Rc::new(LaneRequest::new(seen)));
         let lane_request = Rc::clone(lane_request);
-        self.tracking.changes.clear();
-        if self.tracking.settings.is_none() {
-            self.tracking.settings = lane.track_settings();
-        }
+        self.tracking.begin_on_lane(lane);
         self.swap_io(&lane_request);
         *lane_request.end.borrow_mut() = None;
         lane_request.bytes.set(0);
@@ -52,7 +49,7 @@ impl PooledSession {
             self.swap_io(&lane_request);
             return Ok(None);
         };
-        self.sql_state.pending_answers.note_lane();
+        self.sql_state.pending_answers().note_lane();
         let lane_guard = LaneGuard {
             lane,
             request_id,
@@ -66,15 +63,8 @@ impl PooledSession {
 
     /// What the lane needs of the session goes to it, and comes back.
     fn swap_io(&mut self, lane_request: &LaneRequest) {
-        std::mem::swap(&mut self.client.leg, &mut lane_request.client.borrow_mut());
-        std::mem::swap(
-            &mut self.tracking.settings,
-            &mut lane_request.track_settings.borrow_mut(),
-        );
-        std::mem::swap(
-            &mut self.tracking.changes,
-            &mut lane_request.changes.borrow_mut(),
-        );
+        self.client.swap_leg(&mut lane_request.client.borrow_mut());
+        self.tracking.swap_with(lane_request);
     }
 
     fn poll_lane_request(
@@ -96,9 +86,9 @@ impl PooledSession {
             }
         }
         self.watch.note(self.env.relay.clock.now(), false);
-        std::mem::swap(&mut self.client.leg, &mut lane_request.client.borrow_mut());
+        self.client.swap_leg(&mut lane_request.client.borrow_mut());
         let meanwhile = self.poll_on_lane(lane_guard, context);
-        std::mem::swap(&mut self.client.leg, &mut lane_request.client.borrow_mut());
+        self.client.swap_leg(&mut lane_request.client.borrow_mut());
         match meanwhile {
             Poll::Ready(Err(cut)) => Poll::Ready(Err(CutReply {
                 cut,
@@ -152,7 +142,7 @@ impl PooledSession {
             }),
             LaneRequestEnd::Over(done, lane_plan) => {
                 if let Some(status) = done.tally.status {
-                    self.client.status = StatusFlags(status.0 & LASTING.0);
+                    self.client.note_status(status);
                 }
                 Ok(LaneReply::Done(done, lane_plan))
             }

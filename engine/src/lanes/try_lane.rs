@@ -55,8 +55,7 @@ impl PooledSession {
         statement: &Statement<'_>,
         command_target: CommandTarget,
     ) -> Result<LaneOutcome, CutOff> {
-        self.routing.lane_use.probe = None;
-        self.routing.lane_use.wish = None;
+        self.routing.lane_use_mut().begin_statement();
         self.take_up_saved();
         match self.choice(statement, command_target) {
             Ok(choice) => self.travel(statement, command_target, choice).await,
@@ -81,14 +80,14 @@ impl PooledSession {
     }
 
     fn new_lane(&mut self, statement: &Statement<'_>) -> Option<LaneChoice> {
-        let LaneWish { digest, stats } = self.routing.lane_use.wish.take()?;
+        let LaneWish { digest, stats } = self.routing.lane_use_mut().wish.take()?;
         let lease = self.held.lease.take()?;
         let backend = Arc::clone(&lease.conn.backend);
         let sub_pool = self.sub_pool(&backend);
         let lanes = &self.env.lanes;
-        let waits = self.routing.state.awaited.is_some() || self.routing.state.wants_position;
+        let waits = self.routing.waits();
         let fits = !lease.conn.is_outdated(&self.env.pool_env)
-            && is_like(&lease.conn, &self.sql_state.session)
+            && is_like(&lease.conn, self.sql_state.session())
             && lease.conn.answers_owed() == 0
             && !waits;
         let is_prepared = self.is_prepared(statement, |key, types| lease.conn.has(key, types));
@@ -115,7 +114,7 @@ impl PooledSession {
         let sequence = statement.sequence();
         let counts = &env.lanes.counts;
         let flight = env.loads.begin(choice.backend.id);
-        self.routing.state.last = Some(choice.backend.id);
+        self.routing.state_mut().last = Some(choice.backend.id);
         self.watch.settle_at(choice.backend.id, 0);
         let alarm = self.alarm();
         let usual_time = choice.stats.usual_time();
@@ -161,7 +160,7 @@ impl PooledSession {
     ) -> Option<u64> {
         let first = text.trim_ascii_start().first();
         let may_use =
-            self.routing.state.lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+            self.routing.state().lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
         let for_rules = self.env.rule_set.borrow().compiled.rules.needs().digest;
         self.read_digest(facts, text, bytes, may_use || for_rules)
     }
@@ -169,7 +168,7 @@ impl PooledSession {
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
     fn lanes(&self) -> LaneUse {
         let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);
-        ordered.unwrap_or(self.routing.state.lanes)
+        ordered.unwrap_or(self.routing.state().lanes)
     }
 
     /// The lane that a statement is to use.
@@ -189,14 +188,14 @@ impl PooledSession {
         let backend = self
             .backend(command_target, &[])
             .map_err(|_| NotLaneable::NoLane)?;
-        if self.routing.state.awaited.is_some() || self.routing.state.wants_position {
+        if self.routing.waits() {
             return Err(NotLaneable::Waits);
         }
         let env = Rc::clone(&self.env);
         let digest = self.digest_of(statement);
         let stats = env.lanes.stats(backend.id, digest);
         if let Err(stays) = stats.is_short() {
-            self.routing.lane_use.probe = Some(Probe {
+            self.routing.lane_use_mut().probe = Some(Probe {
                 backend: backend.id,
                 digest,
             });
@@ -206,8 +205,8 @@ impl PooledSession {
             return Err(NotLaneable::Alone);
         }
         let lane = self.lane_to(&backend);
-        let lane =
-            lane.inspect_err(|_| self.routing.lane_use.wish = Some(LaneWish { digest, stats }))?;
+        let lane = lane
+            .inspect_err(|_| self.routing.lane_use_mut().wish = Some(LaneWish { digest, stats }))?;
         if !self.is_prepared(statement, |key, types| lane.has(key, types)) {
             self.prepare_on_lane(&lane, statement);
             return Err(NotLaneable::Unprepared);
@@ -224,7 +223,7 @@ impl PooledSession {
     fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, NotLaneable> {
         let sub_pool = self.sub_pool(backend);
         let env = &self.env;
-        let state = &self.sql_state.session;
+        let state = self.sql_state.session();
         env.lanes.lane(sub_pool, state, || {
             let nearness = |conn: &BackendConn| match is_like(conn, state) {
                 true => conn.answers_owed(),
@@ -244,7 +243,7 @@ impl PooledSession {
         let key = &execution.key;
         let wants_types = execution.parameter_count > 0 && execution.types.is_none();
         let is_special = execution.is_replaced || !execution.long_data.is_empty();
-        let is_apart = !Rc::ptr_eq(&key.values, self.sql_state.session.values());
+        let is_apart = !Rc::ptr_eq(&key.values, self.sql_state.session().values());
         match is_special || key.cursor.is_some() || wants_types || is_apart {
             true => Err(NotLaneable::Execution),
             false => Ok(()),
@@ -260,7 +259,7 @@ impl PooledSession {
         let Some((id, key)) = statement.prepared() else {
             return true;
         };
-        let known = self.sql_state.statements.statement(id);
+        let known = self.sql_state.statements().statement(id);
         known.is_some_and(|known| has(key, &known.types_seen))
     }
 
@@ -283,7 +282,7 @@ impl PooledSession {
         self.check(text.len(), facts, CommandPart::Whole)?;
         let backend = backend.ok_or(NotLaneable::NoLane)?;
         let lanes = &self.env.lanes;
-        let digest = lanes.digest(text, self.sql_state.session.flags());
+        let digest = lanes.digest(text, self.sql_state.session().flags());
         lanes.stats(backend, digest).is_short()
     }
 
@@ -294,25 +293,23 @@ impl PooledSession {
         }
         may_use_lane(
             facts,
-            self.sql_state.session.flags().server,
+            self.sql_state.session().flags().server,
             self.transaction(),
         )?;
         let is_held = self.held.lease.is_some()
-            || !self.sql_state.cursors.is_empty()
-            || !self.sql_state.session.is_plain();
+            || self.sql_state.has_cursors()
+            || !self.sql_state.session().is_plain();
         let is_owed =
-            self.sql_state.pending_answers.is_owed() && self.routing.lane_use.on_lane.is_none();
-        let tells = self.tracking.shows.is_some()
-            || !self.tracking.unseen.is_empty()
-            || self.tracking.prepares_settings;
-        let key = &self.identity.key;
-        let is_compressed = self.client.leg.transport.is_compressed()
-            || key.capabilities.contains(Capabilities::COMPRESS);
+            self.sql_state.pending_answers().is_owed() && self.routing.lane_use().on_lane.is_none();
+        let tells = self.tracking.needs_own_connection();
+        let key = self.identity.key();
+        let is_compressed =
+            self.client.is_compressed() || key.capabilities.contains(Capabilities::COMPRESS);
         let is_once = self.command.policy.as_ref().and_then(|it| it.retries) == Some(0);
         match () {
             () if self.injects() => Err(NotLaneable::Injected),
             () if is_once => Err(NotLaneable::Once),
-            () if is_held || is_owed || self.sql_state.pending_answers.is_saving() || tells => {
+            () if is_held || is_owed || self.sql_state.pending_answers().is_saving() || tells => {
                 Err(NotLaneable::Session)
             }
             () if part != CommandPart::Whole => Err(NotLaneable::NoSelect),
@@ -330,7 +327,7 @@ impl PooledSession {
         done: &Done,
         lane_plan: LanePlan,
     ) {
-        self.routing.lane_use.on_lane = None;
+        self.routing.lane_use_mut().on_lane = None;
         self.command.timing.was(lane_plan.left, lane_plan.ended);
         let traffic = Traffic {
             sent: statement.incoming().packets.len() as u64,
@@ -345,9 +342,9 @@ impl PooledSession {
         if let Some(due) = self.observe(statement.command(), facts, text, done) {
             self.explainer.plan_later(self, &due, statement);
         }
-        let is_owed = self.sql_state.pending_answers.is_owed();
+        let is_owed = self.sql_state.pending_answers().is_owed();
         if is_owed {
-            self.routing.lane_use.on_lane = Past::of(statement);
+            self.routing.lane_use_mut().on_lane = Past::of(statement);
         }
         let seen = Observed {
             took: lane_plan.took,
@@ -360,13 +357,13 @@ impl PooledSession {
 
     /// One that was measured has ended.
     pub(crate) fn learn(&mut self, done: &Done) {
-        let Some(probe) = self.routing.lane_use.probe.take() else {
+        let Some(probe) = self.routing.lane_use_mut().probe.take() else {
             return;
         };
         let seen = Observed {
             took: self.command.timing.taken(),
             bytes: done.tally.bytes,
-            has_warned: done.outcome != Outcome::Ok || self.sql_state.pending_answers.is_owed(),
+            has_warned: done.outcome != Outcome::Ok || self.sql_state.pending_answers().is_owed(),
         };
         self.env.lanes.learn(probe.backend, probe.digest, &seen);
     }

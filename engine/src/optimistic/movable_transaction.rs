@@ -12,7 +12,6 @@ use crate::deferred_begin::first_statement::BEGIN;
 use crate::routing::routing_state::BeginProgress;
 use crate::session::PooledSession;
 use backend::exchange_outcome::{CutReply, Done, Reached};
-use backend::recorded_reads::OptimisticTransaction;
 use link::client_command::Incoming;
 use session::effect::{Effect, effect_of};
 
@@ -29,9 +28,9 @@ impl PooledSession {
 
     /// Such a statement has had its reply.
     pub(crate) fn note_begun(&mut self, done: &Done) {
-        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         if is_open && done.outcome == Outcome::Ok {
-            self.routing.state.begin = BeginProgress::Alone;
+            self.routing.state_mut().begin = BeginProgress::Alone;
         }
     }
 
@@ -39,10 +38,10 @@ impl PooledSession {
     pub(crate) fn has_only_begin(&self) -> bool {
         let mut pins = self.pins();
         pins.remove(Pin::Transaction);
-        self.routing.state.begin == BeginProgress::Alone
+        self.routing.state().begin == BeginProgress::Alone
             && self.transaction() == Transaction::Open
             && pins.is_empty()
-            && self.sql_state.cursors.is_empty()
+            && !self.sql_state.has_cursors()
     }
 
     /// Whether the transaction can begin again after this cut of its first statement: the statement has not left, or
@@ -50,13 +49,13 @@ impl PooledSession {
     pub(crate) fn may_begin_again(&self, cut: &CutReply, facts: &Facts) -> bool {
         let is_harmless =
             cut.reached == Reached::Nobody || matches!(effect_of(facts), Effect::Nothing);
-        self.routing.optimistic_state.is_none() && self.has_only_begin() && is_harmless
+        self.routing.optimistic().is_none() && self.has_only_begin() && is_harmless
     }
 
     /// From now on the transaction is one that begins again at the primary, before its next statement.
     pub(crate) fn begins_again(&mut self) {
-        self.routing.state.begin = BeginProgress::Past;
-        let begin = Incoming::of_text(BEGIN.as_bytes(), self.client.capabilities);
-        self.routing.optimistic_state = Some(Box::new(OptimisticTransaction::new(begin)));
+        self.routing.state_mut().begin = BeginProgress::Past;
+        let begin = Incoming::of_text(BEGIN.as_bytes(), self.client.capabilities());
+        self.routing.begin_optimistic(begin);
     }
 }

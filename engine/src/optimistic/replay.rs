@@ -47,7 +47,7 @@ impl PooledSession {
     /// Takes an optimistic transaction to the primary, if the session has one. An error: it is rolled back, and
     /// [`replay_failed`](Self::replay_failed) tells the client.
     pub(crate) async fn try_primary(&mut self) -> Result<(), ReplayFailure> {
-        let Some(optimistic_state) = &mut self.routing.optimistic_state else {
+        let Some(optimistic_state) = self.routing.optimistic_mut() else {
             return Ok(());
         };
         let begin = optimistic_state.begin.clone();
@@ -55,7 +55,7 @@ impl PooledSession {
         let waiting = self.command.begin_unheard();
         let outcome = self.replay(&begin, &reads).await;
         self.command.end_unheard(waiting);
-        self.routing.optimistic_state = None;
+        self.routing.end_optimistic();
         outcome
     }
 
@@ -85,12 +85,12 @@ impl PooledSession {
                 return Err(ReplayFailure::Changed(text));
             }
         }
-        tracing::debug!(user = %self.identity.account.id(), id = self.identity.registered.id(), reads = reads.len(), "an optimistic transaction has gone to the primary");
+        tracing::debug!(user = %self.identity.account().id(), id = self.identity.id(), reads = reads.len(), "an optimistic transaction has gone to the primary");
         Ok(())
     }
 
     fn is_in_transaction(&self) -> bool {
-        self.client.status.contains(StatusFlags::IN_TRANS)
+        self.client.status().contains(StatusFlags::IN_TRANS)
     }
 
     /// Begins the transaction, over another connection if the first breaks.
@@ -121,13 +121,13 @@ impl PooledSession {
 
     async fn say_again(&mut self, incoming: &Incoming) -> Result<Done, CutReply> {
         let argument = incoming.argument();
-        let text = match Query::decode(&argument, self.client.capabilities) {
+        let text = match Query::decode(&argument, self.client.capabilities()) {
             Ok(query) => query.text,
             Err(malformed) => {
                 return Err(CutReply::unsent(ConnectionError::from(malformed).into()));
             }
         };
-        let facts: Facts = sql::facts(text, self.sql_state.session.flags());
+        let facts: Facts = sql::facts(text, self.sql_state.session().flags());
         let haste = command::job::haste_of(&facts);
         let job = Job::of(incoming, Needs::of(&facts, text), haste);
         let done = self.exchange(&job).await?;
@@ -177,7 +177,7 @@ impl PooledSession {
             let _ = lease.conn.prepared.bind(key, types);
         }
         let count = execution.parameter_count;
-        let execute = Execute::decode(&execution.argument, self.client.capabilities, count);
+        let execute = Execute::decode(&execution.argument, self.client.capabilities(), count);
         let execute = execute.map_err(|malformed| {
             ReplayFailure::Cut(CutReply::unsent(ConnectionError::from(malformed).into()))
         })?;
@@ -187,7 +187,7 @@ impl PooledSession {
             types: execution.types.as_deref(),
             ..execute
         }
-        .encode(self.client.capabilities, &mut payload);
+        .encode(self.client.capabilities(), &mut payload);
         let mut packets = Vec::new();
         let next = wire::write::put_packets(&mut packets, 0, &payload);
         let job = Job {
@@ -222,20 +222,20 @@ impl PooledSession {
                 let repeat = Repeat::of(Effect::Data, CommandTarget::Home);
                 let after = self.cut_short(cut, sequence, Command::QUERY, repeat)?;
                 let why = "the transaction was lost on its way to the primary";
-                self.routing
-                    .cut_transaction
-                    .get_or_insert_with(|| CutTransaction::new(why));
+                if self.routing.cut_transaction().is_none() {
+                    self.routing.note_cut(CutTransaction::new(why));
+                }
                 return Ok(after);
             }
             ReplayFailure::Unreachable(failure) => failure,
             ReplayFailure::Changed(how) => {
                 self.end_at_replica(ROLLBACK).await;
-                self.routing.state.optimistic = Optimistic::NotTheNext;
+                self.routing.state_mut().optimistic = Optimistic::NotTheNext;
                 Failure::saying(FailureKind::ReadsChanged, errors::reads_changed(how))
             }
         };
         let after = self.refuse(&failure, sequence)?;
-        self.routing.cut_transaction = Some(CutTransaction::by(&failure));
+        self.routing.note_cut(CutTransaction::by(&failure));
         Ok(after)
     }
 

@@ -8,7 +8,7 @@
 //!           a repeatable read
 //! ```
 
-use backend::recorded_reads::{Execution, OptimisticTransaction, RecordedRead};
+use backend::recorded_reads::{Execution, RecordedRead};
 
 use route::{Role, Transaction, Wanted};
 use session::Outcome;
@@ -46,10 +46,10 @@ impl PooledSession {
     /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
     /// serializable would keep the replica's own replication from rows that it reads.
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
-        self.routing.state.optimistic == Optimistic::Yes
+        self.routing.state().optimistic == Optimistic::Yes
             && self.transaction() == Transaction::None
             && self.held.lease.is_none()
-            && self.sql_state.session.is_free()
+            && self.sql_state.session().is_free()
             && route::begins_on_replica(facts)
             && !self.is_serializable()
     }
@@ -58,7 +58,7 @@ impl PooledSession {
         let is_so = |name: &[u8]| {
             let value = self
                 .sql_state
-                .session
+                .session()
                 .values()
                 .variable(name)
                 .unwrap_or_default();
@@ -76,7 +76,7 @@ impl PooledSession {
             OptimisticTransactionEffect::Apart => {}
             OptimisticTransactionEffect::Stays | OptimisticTransactionEffect::Ends if is_held => {}
             OptimisticTransactionEffect::Resets => {
-                self.routing.optimistic_state = None;
+                self.routing.end_optimistic();
                 if !is_held {
                     self.transaction_lost();
                 }
@@ -116,14 +116,14 @@ impl PooledSession {
     /// It may be over.
     fn settle_optimistic(&mut self) {
         // A replica that broke between two commands has left the flag as the client knows it.
-        if !self.client.status.contains(StatusFlags::IN_TRANS) {
-            self.routing.optimistic_state = None;
+        if !self.client.status().contains(StatusFlags::IN_TRANS) {
+            self.routing.end_optimistic();
         }
     }
 
     /// Nothing that it has read matters any more.
     fn forget_reads(&mut self) {
-        if let Some(optimistic_state) = &mut self.routing.optimistic_state {
+        if let Some(optimistic_state) = self.routing.optimistic_mut() {
             optimistic_state.begin_anew();
         }
     }
@@ -146,7 +146,7 @@ impl PooledSession {
             | Command::STMT_SEND_LONG_DATA => OptimisticTransactionEffect::Apart,
             Command::RESET_CONNECTION | Command::CHANGE_USER => OptimisticTransactionEffect::Resets,
             Command::STMT_PREPARE => {
-                match self.meaning_of(&sql::facts(&argument, self.sql_state.session.flags()), 0) {
+                match self.meaning_of(&sql::facts(&argument, self.sql_state.session().flags()), 0) {
                     OptimisticTransactionEffect::Ends => OptimisticTransactionEffect::Leaves,
                     meaning => meaning,
                 }
@@ -154,7 +154,7 @@ impl PooledSession {
             Command::STMT_EXECUTE => self.meaning_of_execute(&argument),
             Command::STMT_RESET => {
                 let id = statement_id(&argument).ok();
-                match id.and_then(|number| self.sql_state.statements.resolve(number)) {
+                match id.and_then(|number| self.sql_state.statements().resolve(number)) {
                     Some(_) => OptimisticTransactionEffect::Apart,
                     None => OptimisticTransactionEffect::Leaves,
                 }
@@ -164,7 +164,7 @@ impl PooledSession {
     }
 
     fn meaning_of_text(&self, query: &QueryCommand) -> OptimisticTransactionEffect {
-        let (text, flags) = (query.text(), self.sql_state.session.flags());
+        let (text, flags) = (query.text(), self.sql_state.session().flags());
         match self.may_ask() && proxy_explain(text, flags).is_some() {
             true => OptimisticTransactionEffect::Apart,
             false => self.meaning_of(&sql::facts(text, flags), query.incoming().packets.len()),
@@ -173,12 +173,12 @@ impl PooledSession {
 
     fn meaning_of_execute(&self, argument: &[u8]) -> OptimisticTransactionEffect {
         let id = statement_id(argument).ok();
-        let id = id.and_then(|number| self.sql_state.statements.resolve(number));
-        let Some(statement) = id.and_then(|id| self.sql_state.statements.statement(id)) else {
+        let id = id.and_then(|number| self.sql_state.statements().resolve(number));
+        let Some(statement) = id.and_then(|id| self.sql_state.statements().statement(id)) else {
             return OptimisticTransactionEffect::Leaves;
         };
         let key = &statement.statement;
-        let has_long_data = self.sql_state.statements.long_data_bytes() > 0;
+        let has_long_data = self.sql_state.statements().long_data_bytes() > 0;
         let has_cursor = argument
             .get(4)
             .is_none_or(|flags| flags & CURSOR_TYPES != 0);
@@ -193,7 +193,7 @@ impl PooledSession {
     }
 
     fn meaning_of(&self, facts: &Facts, bytes: usize) -> OptimisticTransactionEffect {
-        let has_room = (self.routing.optimistic_state.as_ref())
+        let has_room = (self.routing.optimistic())
             .is_some_and(|optimistic_state| optimistic_state.has_room(bytes));
         match route::wanted(facts, Transaction::Optimistic) {
             Wanted::Same(_) if !route::is_repeatable(facts) => OptimisticTransactionEffect::Ends,
@@ -205,7 +205,7 @@ impl PooledSession {
     /// Whether what is about to be sent, rewritten or directed by a rule as it may be, has to go to the
     /// primary.
     pub(crate) fn must_leave(&self, facts: &Facts) -> bool {
-        if self.routing.optimistic_state.is_none() {
+        if self.routing.optimistic().is_none() {
             return false;
         }
         let is_directed = self
@@ -225,8 +225,8 @@ impl PooledSession {
         done: &Done,
     ) {
         let (facts, incoming) = (&query.facts, query.incoming());
-        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
-        if let Some(optimistic_state) = &mut self.routing.optimistic_state {
+        let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
+        if let Some(optimistic_state) = self.routing.optimistic_mut() {
             match done.fingerprint {
                 Some(fingerprint) if route::is_repeatable(facts) => {
                     optimistic_state.add(RecordedRead::Text(incoming.clone()), fingerprint);
@@ -247,18 +247,17 @@ impl PooledSession {
             .and_then(|lease| lease.conn.backend.role);
         match role {
             Some(Role::Replica) if command_target == CommandTarget::Optimistic => {
-                self.routing.optimistic_state =
-                    Some(Box::new(OptimisticTransaction::new(incoming.clone())));
+                self.routing.begin_optimistic(incoming.clone());
             }
             Some(Role::Replica) => {}
-            Some(Role::Primary) | None => self.routing.state.optimistic.begins_at_primary(),
+            Some(Role::Primary) | None => self.routing.state_mut().optimistic.begins_at_primary(),
         }
     }
 
     /// Behind an EXECUTE.
     pub(crate) fn note_execution(&mut self, execution: Execution, done: &Done) {
         if let (Some(optimistic_state), Some(fingerprint)) =
-            (&mut self.routing.optimistic_state, done.fingerprint)
+            (self.routing.optimistic_mut(), done.fingerprint)
             && route::is_repeatable(&execution.key.facts)
         {
             optimistic_state.add(RecordedRead::Prepared(execution), fingerprint);
@@ -269,8 +268,7 @@ impl PooledSession {
     /// written, so all may be said again on the primary.
     pub(crate) fn may_go_on(&self, cut: &CutReply, facts: &Facts) -> bool {
         let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
-        let is_movable =
-            self.routing.optimistic_state.is_some() || self.may_begin_again(cut, facts);
+        let is_movable = self.routing.optimistic().is_some() || self.may_begin_again(cut, facts);
         is_movable && is_broken && cut.reached != Reached::Client
     }
 
@@ -296,10 +294,10 @@ impl PooledSession {
     /// The backend is gone. The client still is in its transaction, which goes on at the primary.
     pub(crate) fn lose_optimistic_backend(&mut self) {
         let name = self.backend_name();
-        tracing::info!(kind = "transaction_moves", backend = name, user = %self.identity.account.id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
+        tracing::info!(kind = "transaction_moves", backend = name, user = %self.identity.account().id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
         self.drop_lease(pool::CloseReason::Broken);
-        self.sql_state.session.connection_lost();
-        self.sql_state.session.transaction_lost();
+        self.sql_state.session_mut().connection_lost();
+        self.sql_state.session_mut().transaction_lost();
     }
 }
 

@@ -16,14 +16,13 @@ use crate::session::PooledSession;
 use command::command_policy::CommandPolicy;
 use command::target::CommandTarget;
 use link::failure::{Failure, FailureKind};
-use relay::outcome::Home;
 use script_host::script_route::ScriptTarget;
 
 impl PooledSession {
     /// Where a statement of these facts is to go.
     pub fn command_target(&self, facts: &Facts) -> CommandTarget {
         self.routing
-            .state
+            .state()
             .use_for
             .set(match route::needs_writable(facts) {
                 true => Use::Writes,
@@ -52,14 +51,19 @@ impl PooledSession {
     }
 
     pub(crate) fn transaction(&self) -> Transaction {
-        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
+        let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         match () {
-            () if is_open && self.routing.optimistic_state.is_some() => Transaction::Optimistic,
-            () if is_open && self.client.status.contains(StatusFlags::IN_TRANS_READONLY) => {
+            () if is_open && self.routing.optimistic().is_some() => Transaction::Optimistic,
+            () if is_open
+                && self
+                    .client
+                    .status()
+                    .contains(StatusFlags::IN_TRANS_READONLY) =>
+            {
                 Transaction::Reading
             }
             () if is_open => Transaction::Open,
-            () if self.client.status.contains(StatusFlags::AUTOCOMMIT) => Transaction::None,
+            () if self.client.status().contains(StatusFlags::AUTOCOMMIT) => Transaction::None,
             () => Transaction::Implicit,
         }
     }
@@ -70,13 +74,13 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         match order.is_some_and(|it| it.backend.is_some()) {
             true => &[],
-            false => self.routing.state.choice.out_ids(),
+            false => self.routing.state().choice.out_ids(),
         }
     }
 
     /// Refuses the current command if scripts exclude every backend for it.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let choice = &self.routing.state.choice;
+        let choice = &self.routing.state().choice;
         let order = self.command.policy.as_deref();
         let is_nowhere =
             choice.target == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
@@ -107,8 +111,7 @@ impl PooledSession {
         command_target: CommandTarget,
         tried: &[BackendId],
     ) -> Result<Arc<Backend>, NoBackend> {
-        self.routing.state.awaited = None;
-        self.routing.state.wants_position = false;
+        self.routing.forget_waits();
         match self.target_of_transaction(command_target) {
             CommandTarget::Home => self.at_home(tried),
             CommandTarget::Replica => match self.only_backend(tried) {
@@ -132,17 +135,17 @@ impl PooledSession {
         let [only] = &topology.backends[..] else {
             return None;
         };
-        let is_home = match &self.routing.home {
-            Some(home) => home.backend.id == only.id && only.role != Some(Role::Replica),
+        let is_home = match self.routing.home() {
+            Some(home) => home.id == only.id && only.role != Some(Role::Replica),
             None => {
                 only.role == Some(Role::Primary)
-                    && only.cluster == self.routing.state.cluster
+                    && only.cluster == self.routing.state().cluster
                     && only.sessions_max.is_none()
             }
         };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
         let is_free = self.command.policy.is_none()
-            && self.routing.state.choice.backend().is_none()
+            && self.routing.state().choice.backend().is_none()
             && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
@@ -155,7 +158,7 @@ impl PooledSession {
             return Ok(backend);
         }
         // Where nobody knows what to wait for, that is asked there, for the next one.
-        self.routing.state.awaited = None;
+        self.routing.state_mut().awaited = None;
         self.at_home(tried)
     }
 
@@ -171,7 +174,7 @@ impl PooledSession {
     pub fn last_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
         let last = self
             .routing
-            .state
+            .state()
             .last
             .filter(|last| !tried.contains(last))?;
         let topology = self.env.pool_env.topology.borrow();
@@ -183,10 +186,10 @@ impl PooledSession {
     fn at_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let env = Rc::clone(&self.env);
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let roles = self.routing.state.roles();
-        let use_for = self.routing.state.use_for.get();
-        let at_home = self.routing.home.as_ref().and_then(|home| {
-            topology.backend(home.backend.id).filter(|backend| {
+        let roles = self.routing.state().roles();
+        let use_for = self.routing.state().use_for.get();
+        let at_home = self.routing.home().and_then(|home| {
+            topology.backend(home.id).filter(|backend| {
                 backend.is_usable()
                     && roles.allow(backend.role)
                     && !tried.contains(&backend.id)
@@ -197,7 +200,7 @@ impl PooledSession {
             return Ok(Arc::clone(backend));
         }
         let whole = Whole {
-            cluster: self.routing.state.cluster,
+            cluster: self.routing.state().cluster,
             roles,
             tried,
             use_for,
@@ -208,10 +211,7 @@ impl PooledSession {
             let backend = route::choose(&topology, &whole, now, dice)?;
             // Another worker may have been faster; then the choice is made again.
             if let Some(slot) = backend.begin() {
-                self.routing.home = Some(Home {
-                    backend: Arc::clone(&backend),
-                    slot,
-                });
+                self.routing.settle(Arc::clone(&backend), slot);
                 return Ok(backend);
             }
         }
@@ -221,17 +221,17 @@ impl PooledSession {
     fn placed(&mut self, roles: Roles, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let env = Rc::clone(&self.env);
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let request_id = self.routing.home.as_ref().map(|home| home.backend.id);
+        let request_id = self.routing.home().map(|home| home.id);
         let written = self.must_see();
         let wish = self.ordered(roles, tried, request_id.as_slice(), &written);
         let now = env.now();
         let dice = &mut env.relay.login.dice.borrow_mut();
         let placed = route::select_backend(&topology, &wish, &env.loads, now, dice, &mut ())?;
         if placed.arrival == Arrival::AfterWait {
-            self.routing.state.awaited = written.position().cloned().map(Box::new);
+            self.routing.state_mut().awaited = written.position().cloned().map(Box::new);
         }
-        self.routing.state.wants_position = *written == Written::Unknown;
-        self.routing.state.replica = Some(placed.backend.id);
+        self.routing.state_mut().wants_position = *written == Written::Unknown;
+        self.routing.state_mut().replica = Some(placed.backend.id);
         Ok(Arc::clone(placed.backend))
     }
 
@@ -239,7 +239,7 @@ impl PooledSession {
     pub fn sticky(&self) -> Option<BackendId> {
         let policy = self.settings.config.balance.reads;
         self.routing
-            .state
+            .state()
             .replica
             .filter(|_| policy == ReadPolicy::Sticky)
     }
@@ -261,8 +261,8 @@ impl PooledSession {
             sticky: self.sticky(),
             seats,
             tried,
-            use_for: self.routing.state.use_for.get(),
-            ..Wish::to(self.routing.state.cluster, roles)
+            use_for: self.routing.state().use_for.get(),
+            ..Wish::to(self.routing.state().cluster, roles)
         }
     }
 }

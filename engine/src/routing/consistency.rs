@@ -19,7 +19,7 @@ use session::track_settings::GtidTracking;
 impl PooledSession {
     /// Whether its reads may go elsewhere than its writes.
     pub(crate) fn is_split(&self) -> bool {
-        self.routing.state.replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
+        self.routing.state().replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
     }
 
     /// Whether its reads have to see certain writes.
@@ -28,7 +28,7 @@ impl PooledSession {
         let is_directed = rule_set.directs || self.has_scripts();
         let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
         let sees =
-            self.routing.state.consistency != Consistency::None || rule_set.raises_consistency;
+            self.routing.state().consistency != Consistency::None || rule_set.raises_consistency;
         (may_differ && sees) || rule_set.some_see_all
     }
 
@@ -37,7 +37,7 @@ impl PooledSession {
     fn tells_gtids(&self, conn: &BackendConn) -> bool {
         let is_listening = match conn.state.server() {
             // With the other variables, unless a statement was to see those of its client.
-            Server::MariaDb(_) => !self.tracking.has_shown,
+            Server::MariaDb(_) => !self.tracking.has_shown(),
             Server::MySql(_) | Server::Unknown => conn.tells_gtids,
         };
         is_listening && conn.backend.standing.position().is_some()
@@ -74,7 +74,7 @@ impl PooledSession {
 
     /// The wait on this connection was not in vain.
     pub(crate) fn note_arrival(&mut self, conn: &BackendConn) {
-        if let Some(position) = self.routing.state.awaited.take() {
+        if let Some(position) = self.routing.state_mut().awaited.take() {
             self.env.loads.reached(&conn.backend, &position);
         }
     }
@@ -85,8 +85,8 @@ impl PooledSession {
         let cluster = order.and_then(|it| it.cluster);
         let level = order.and_then(|it| it.consistency);
         (
-            cluster.unwrap_or(self.routing.state.cluster),
-            level.unwrap_or(self.routing.state.consistency),
+            cluster.unwrap_or(self.routing.state().cluster),
+            level.unwrap_or(self.routing.state().consistency),
         )
     }
 
@@ -95,8 +95,8 @@ impl PooledSession {
         let (cluster, level) = self.level();
         let mut seen = match level {
             // What it writes elsewhere is not kept.
-            Consistency::Session if cluster == self.routing.state.cluster => {
-                Arc::clone(&self.routing.state.written)
+            Consistency::Session if cluster == self.routing.state().cluster => {
+                Arc::clone(&self.routing.state().written)
             }
             Consistency::None | Consistency::Session => Arc::default(),
             Consistency::Global => {
@@ -121,10 +121,10 @@ impl PooledSession {
     /// A read that has ridden a lane was told to have written, as a view may by a function: what must be
     /// seen of that nobody knows.
     pub(crate) fn note_written_on_lane(&mut self, backend: &Backend) {
-        if matches!(self.tracking.changes.gtids(), Gtids::None) {
+        if matches!(self.tracking.changes().gtids(), Gtids::None) {
             return;
         }
-        Arc::make_mut(&mut self.routing.state.written).add_unknown();
+        Arc::make_mut(&mut self.routing.state_mut().written).add_unknown();
         if let Some(all) = self.written_by_all(backend.cluster) {
             all.add_unknown();
         }
@@ -139,14 +139,14 @@ impl PooledSession {
             return;
         };
         let backend = &lease.conn.backend;
-        let is_own = backend.cluster == self.routing.state.cluster;
+        let is_own = backend.cluster == self.routing.state().cluster;
         // A transaction's GTID is made where it commits.
-        let has_written = self.routing.state.has_unsaid_writes || may_have_written(facts);
-        let is_open = self.client.status.contains(StatusFlags::IN_TRANS);
-        self.routing.state.has_unsaid_writes = is_open && has_written;
+        let has_written = self.routing.state().has_unsaid_writes || may_have_written(facts);
+        let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
+        self.routing.state_mut().has_unsaid_writes = is_open && has_written;
         let has_written = !is_open && has_written;
         let was_told_all = self.tells_gtids(&lease.conn) && self.has_room(done);
-        let position = match self.tracking.changes.gtids() {
+        let position = match self.tracking.changes().gtids() {
             Gtids::None => None,
             Gtids::Told(gtids) => Some(Position::parse(family_of(&lease.conn), gtids).ok()),
             Gtids::TooMany => Some(None),
@@ -157,7 +157,7 @@ impl PooledSession {
             .flatten();
         if let Some(Some(position)) = &position {
             if is_own {
-                Arc::make_mut(&mut self.routing.state.written).add(position);
+                Arc::make_mut(&mut self.routing.state_mut().written).add(position);
             }
             if let Some(all) = &for_all {
                 all.add(position);
@@ -165,7 +165,7 @@ impl PooledSession {
         }
         if position == Some(None) || is_unknown {
             if is_own {
-                Arc::make_mut(&mut self.routing.state.written).add_unknown();
+                Arc::make_mut(&mut self.routing.state_mut().written).add_unknown();
             }
             if let Some(all) = &for_all {
                 all.add_unknown();
@@ -178,7 +178,7 @@ impl PooledSession {
     fn has_room(&self, done: &Done) -> bool {
         let has_eof = !self
             .client
-            .capabilities
+            .capabilities()
             .contains(Capabilities::DEPRECATE_EOF);
         done.outcome == Outcome::Ok && !done.tally.owes_changes && !(has_eof && done.tally.had_rows)
     }
@@ -189,7 +189,7 @@ impl PooledSession {
         &mut self,
         conn: &BackendConn,
     ) -> Option<(Arc<Written>, &'static str)> {
-        let is_wanted = std::mem::take(&mut self.routing.state.wants_position);
+        let is_wanted = std::mem::take(&mut self.routing.state_mut().wants_position);
         let is_there = conn.backend.role == Some(route::Role::Primary)
             && conn.backend.cluster == self.level().0;
         (is_wanted && is_there).then(|| (self.must_see(), question_of_position(conn)))
@@ -231,7 +231,7 @@ impl PooledSession {
         written.add(&position);
         match self.level() {
             (_, Consistency::None) => {}
-            (_, Consistency::Session) => self.routing.state.written = Arc::new(written),
+            (_, Consistency::Session) => self.routing.state_mut().written = Arc::new(written),
             (cluster, Consistency::Global) => {
                 if let Some(all) = self.written_by_all(cluster) {
                     all.know(before, written);

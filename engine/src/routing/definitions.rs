@@ -12,7 +12,7 @@ impl PooledSession {
     #[inline]
     pub fn name_more(&self, facts: &mut Facts, text: &[u8]) {
         if !self.env.definitions.borrow().is_empty() {
-            let does = self.does(facts, text, self.sql_state.session.values().schema());
+            let does = self.does(facts, text, self.sql_state.session().values().schema());
             facts.name_more(does);
         }
     }
@@ -25,7 +25,7 @@ impl PooledSession {
         }
         let schema = match statement.prepared() {
             Some((_, key)) => key.values.schema(),
-            None => self.sql_state.session.values().schema(),
+            None => self.sql_state.session().values().schema(),
         };
         let does = self.does(statement.facts(), statement.text(), schema);
         if !does.only_reads() {
@@ -41,10 +41,10 @@ impl PooledSession {
         }
         let mut named = facts.mentions_of(Role::Prepared);
         let name = named.next().map(|mention| mention.name.name(text));
-        let prepared = name.and_then(|name| self.sql_state.session.held().prepared_text(&name));
+        let prepared = name.and_then(|name| self.sql_state.session().held().prepared_text(&name));
         match prepared {
             Some(text) => {
-                let facts = sql::facts(text, self.sql_state.session.flags());
+                let facts = sql::facts(text, self.sql_state.session().flags());
                 definitions.does(cluster, schema, &facts, text)
             }
             None => Does::default(),

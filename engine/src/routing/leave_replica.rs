@@ -6,11 +6,10 @@ use route::{Role, Transaction, Wanted, Why};
 use session::Outcome;
 use session::state::{Pin, Ran, Seen};
 use sql::{Effects, Facts, Marks, Object, StatementKind, Uses};
-use wire::{Command, StatusFlags, errors};
+use wire::{Command, errors};
 
 use crate::session::PooledSession;
 use backend::ask::text;
-use backend::exchange_outcome::LASTING;
 use backend::own_reply::OwnReply;
 use command::target::CommandTarget;
 use link::failure::{Failure, FailureKind};
@@ -53,7 +52,7 @@ impl PooledSession {
         let mut pins = self.pins();
         pins.remove(Pin::Transaction);
         let is_only_reading = self.transaction() == Transaction::Reading;
-        if is_only_reading && pins.is_empty() && self.sql_state.cursors.is_empty() {
+        if is_only_reading && pins.is_empty() && !self.sql_state.has_cursors() {
             Box::pin(self.end_at_replica(COMMIT)).await;
         }
         match &self.held.lease {
@@ -68,7 +67,7 @@ impl PooledSession {
 
     /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
     pub(crate) async fn end_at_replica(&mut self, end: &[u8]) {
-        let facts = sql::facts(end, self.sql_state.session.flags());
+        let facts = sql::facts(end, self.sql_state.session().flags());
         let Some(lease) = &mut self.held.lease else {
             return;
         };
@@ -81,7 +80,7 @@ impl PooledSession {
             Ok(own) if own.outcome == Outcome::Ok => self.has_ended(&facts, end, &own),
             _ => {
                 self.drop_lease(pool::CloseReason::Broken);
-                self.sql_state.session.connection_lost();
+                self.sql_state.session_mut().connection_lost();
                 self.transaction_lost();
             }
         }
@@ -101,10 +100,10 @@ impl PooledSession {
         };
         let values = &self.env.pool_env.store.values;
         self.sql_state
-            .session
+            .session_mut()
             .observe(&mut lease.conn.state, values, &seen);
         if let Some(status) = own.tally.status {
-            self.client.status = StatusFlags(status.0 & LASTING.0);
+            self.client.note_status(status);
         }
         if !self.is_pinned() {
             self.give_back();

@@ -1,25 +1,29 @@
 //! What one session remembers for the routing of its commands.
 
+use std::sync::Arc;
+
 use super::routing_state::RoutingState;
 use crate::failure::cut_transaction::CutTransaction;
 use crate::lanes::lane_use::LaneUseState;
 use backend::recorded_reads::OptimisticTransaction;
+use link::client_command::Incoming;
 use relay::outcome::Home;
-use script_host::shadow_queue::Reflection;
+use route::{Backend, BackendId, SessionSlot};
+use script_host::shadow_queue::{Reflection, ShadowSession};
 
 /// Where the commands of one session go.
 pub struct Routing {
     /// What decides where its commands go.
-    pub state: RoutingState,
+    state: RoutingState,
     /// The backend that the session's writes go to as long as that can be used.
-    pub home: Option<Home>,
+    home: Option<Home>,
     /// Its transaction may write, and has only read yet, on a replica.
-    pub optimistic_state: Option<Box<OptimisticTransaction>>,
+    optimistic_state: Option<Box<OptimisticTransaction>>,
     /// Its transaction was cut off, and the client has not ended it yet.
-    pub(crate) cut_transaction: Option<CutTransaction>,
+    cut_transaction: Option<CutTransaction>,
     /// Its statements that go to another cluster as well.
-    pub(crate) reflection: Reflection,
-    pub(crate) lane_use: LaneUseState,
+    reflection: Reflection,
+    lane_use: LaneUseState,
 }
 
 impl Routing {
@@ -34,4 +38,123 @@ impl Routing {
             lane_use: LaneUseState::default(),
         }
     }
+
+    #[inline]
+    pub fn state(&self) -> &RoutingState {
+        &self.state
+    }
+
+    #[inline]
+    pub fn state_mut(&mut self) -> &mut RoutingState {
+        &mut self.state
+    }
+
+    /// The session is another account's now: what it was before.
+    pub(crate) fn enter_account(&mut self, state: RoutingState) -> SavedRouting {
+        // What runs beside it is another's.
+        self.reflection = Reflection::None;
+        let before = std::mem::replace(&mut self.state, state);
+        let is_same = before.cluster == self.state.cluster;
+        if is_same {
+            // Whoever it is now, it is the same client, which has written that.
+            self.state.written.clone_from(&before.written);
+        }
+        SavedRouting {
+            state: before,
+            home: self.home.take_if(|_| !is_same),
+        }
+    }
+
+    /// The change of the account has failed.
+    pub(crate) fn return_to(&mut self, before: SavedRouting) {
+        self.state = before.state;
+        self.home = before.home;
+    }
+
+    /// The backend that the session's writes go to.
+    #[inline]
+    pub fn home(&self) -> Option<&Arc<Backend>> {
+        self.home.as_ref().map(|home| &home.backend)
+    }
+
+    pub(crate) fn settle(&mut self, backend: Arc<Backend>, slot: SessionSlot) {
+        self.home = Some(Home { backend, slot });
+    }
+
+    pub(crate) fn leave_home(&mut self) {
+        self.home = None;
+    }
+
+    pub(crate) fn leave_home_at(&mut self, backend: BackendId) {
+        self.home.take_if(|home| home.backend.id == backend);
+    }
+
+    pub(crate) fn into_home(self) -> Option<Home> {
+        self.home
+    }
+
+    /// Whether the next command has to wait for a position, or has to ask for one.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.state.awaited.is_some() || self.state.wants_position
+    }
+
+    #[inline]
+    pub(crate) fn forget_waits(&mut self) {
+        self.state.awaited = None;
+        self.state.wants_position = false;
+    }
+
+    #[inline]
+    pub fn optimistic(&self) -> Option<&OptimisticTransaction> {
+        self.optimistic_state.as_deref()
+    }
+
+    pub(crate) fn optimistic_mut(&mut self) -> Option<&mut OptimisticTransaction> {
+        self.optimistic_state.as_deref_mut()
+    }
+
+    pub(crate) fn begin_optimistic(&mut self, begin: Incoming) {
+        self.optimistic_state = Some(Box::new(OptimisticTransaction::new(begin)));
+    }
+
+    pub(crate) fn end_optimistic(&mut self) {
+        self.optimistic_state = None;
+    }
+
+    #[inline]
+    pub(crate) fn cut_transaction(&self) -> Option<&CutTransaction> {
+        self.cut_transaction.as_ref()
+    }
+
+    pub(crate) fn note_cut(&mut self, cut: CutTransaction) {
+        self.cut_transaction = Some(cut);
+    }
+
+    pub(crate) fn forget_cut(&mut self) {
+        self.cut_transaction = None;
+    }
+
+    pub(crate) fn reflection(&self) -> &Reflection {
+        &self.reflection
+    }
+
+    pub(crate) fn reflect_into(&mut self, beside: ShadowSession) {
+        self.reflection = Reflection::Into(Box::new(beside));
+    }
+
+    pub(crate) fn lane_use(&self) -> &LaneUseState {
+        &self.lane_use
+    }
+
+    #[inline]
+    pub(crate) fn lane_use_mut(&mut self) -> &mut LaneUseState {
+        &mut self.lane_use
+    }
+}
+
+/// The routing of a session before it became another account's.
+pub(crate) struct SavedRouting {
+    state: RoutingState,
+    home: Option<Home>,
 }

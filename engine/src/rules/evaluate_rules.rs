@@ -73,7 +73,7 @@ impl PooledSession {
         if self.script_route().is_some() {
             return true;
         }
-        if matches!(self.routing.reflection, Reflection::Itself) {
+        if matches!(self.routing.reflection(), Reflection::Itself) {
             return false;
         }
         let rule_set = self.env.rule_set.borrow();
@@ -81,7 +81,7 @@ impl PooledSession {
         self.command.is_sampled
             || !rule_set.compiled.rules.is_empty()
             || ((carries == Carries::Attributes || !facts.comments.is_empty())
-                && !rule_set.hints_of(&self.identity.account).is_empty())
+                && !rule_set.hints_of(self.identity.account()).is_empty())
     }
 
     /// Where the command's script sends it, as a hint.
@@ -128,7 +128,7 @@ impl PooledSession {
     async fn rule_query(&mut self, query: &mut QueryCommand) -> Result<Option<After>, CutOff> {
         let ruled = {
             let decoded = query.query();
-            let attributes = decoded.named_attributes(self.client.capabilities);
+            let attributes = decoded.named_attributes(self.client.capabilities());
             let input = RuleInput {
                 text: decoded.text,
                 facts: &query.facts,
@@ -143,7 +143,7 @@ impl PooledSession {
             Ruled::Answered(after) => return Ok(Some(after)),
             Ruled::Goes(None) | Ruled::Promised(_) => {}
             Ruled::Goes(Some(text)) => {
-                query.replace_text(&text, self.sql_state.session.flags());
+                query.replace_text(&text, self.sql_state.session().flags());
                 self.trust(&mut query.facts, &text);
             }
         }
@@ -168,7 +168,7 @@ impl PooledSession {
         }
         if let Some(note) = &mut order.note {
             let mut analysis = sql::Analysis::default();
-            analysis.read(input.text, self.sql_state.session.flags());
+            analysis.read(input.text, self.sql_state.session().flags());
             note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
         }
         if let Some(unknown) = order.unknown.take() {
@@ -240,7 +240,7 @@ impl PooledSession {
         counters: &Counters,
         recorder: &mut impl RuleRecorder,
     ) -> Judgement<'r> {
-        if matches!(self.routing.reflection, Reflection::Itself) {
+        if matches!(self.routing.reflection(), Reflection::Itself) {
             return Judgement::default();
         }
         let rules = &rule_set.compiled.rules;
@@ -255,24 +255,29 @@ impl PooledSession {
         };
         let occasion = Occasion {
             text: input.text,
-            flags: self.sql_state.session.flags(),
+            flags: self.sql_state.session().flags(),
             facts: input.facts,
             digest: None,
             digest_hash: input.digest,
             client: Client {
                 user: self.user(),
-                schema: self.sql_state.session.values().schema().unwrap_or_default(),
-                address: self.client.origin.address(),
-                listener: Some(&self.identity.listener.address),
+                schema: self
+                    .sql_state
+                    .session()
+                    .values()
+                    .schema()
+                    .unwrap_or_default(),
+                address: self.client.origin().address(),
+                listener: Some(&self.identity.listener().address),
             },
             attributes: &attributes,
-            prepared: self.sql_state.session.held(),
+            prepared: self.sql_state.session().held(),
             time: match rules.needs().time {
                 true => local_time(self.env.pool_env.system.clock.wall()),
                 false => LocalTime::of_unix(0, 0),
             },
             chance: Chance::Thrown {
-                session: self.routing.state.luck,
+                session: self.routing.state().luck,
                 statement: self.env.relay.login.dice.borrow_mut().throw(),
             },
         };
@@ -288,7 +293,7 @@ impl PooledSession {
         tracing::warn!(
             kind = "not_understood",
             rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
-            user = %self.identity.account.id(),
+            user = %self.identity.account().id(),
             reason = value.reason(),
             "the proxy has refused a statement, because a rule may concern it and the proxy does not understand it"
         );
@@ -296,7 +301,7 @@ impl PooledSession {
 
     /// What the statement's script says, and the statement itself.
     pub fn hints<'a>(&'a self, rule_set: &'a RuleSet, input: &RuleInput<'a>) -> Hints<'a> {
-        let accepted: &[HintStyle] = rule_set.hints_of(&self.identity.account);
+        let accepted: &[HintStyle] = rule_set.hints_of(self.identity.account());
         let rules = &rule_set.compiled.hints;
         let mut hints = Hints::default();
         if let Some(route) = self.script_route() {
@@ -368,15 +373,15 @@ impl PooledSession {
             Form::Binary => wire::result::put_binary_result,
             Form::Text | Form::Prepare => wire::result::put_text_result,
         };
-        let sequence = self.client.leg.transport.frame_sequence();
+        let sequence = self.client.leg().transport.frame_sequence();
         let mut packets = Vec::new();
         form(
             &mut packets,
             sequence.unwrap_or(input.sequence),
-            self.client.capabilities,
+            self.client.capabilities(),
             &definitions,
             rows,
-            self.client.status,
+            self.client.status(),
             0,
         );
         self.reply_packets(&packets);
@@ -448,12 +453,12 @@ impl PooledSession {
         if let Some(mode) = mode.filter(|mode| keeps(*mode) > keeps(self.mode)) {
             self.mode = mode;
         }
-        let mut rules = self.sql_state.session.rules();
+        let mut rules = self.sql_state.session().rules();
         rules.hold = hold_of(self.mode);
         for pin in pins {
             rules.lasting.add(pin_of(*pin));
         }
-        self.sql_state.session.ruled_by(rules);
+        self.sql_state.session_mut().ruled_by(rules);
     }
 }
 

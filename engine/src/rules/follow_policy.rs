@@ -121,7 +121,7 @@ impl PooledSession {
     }
 
     fn position_of(&self, gtid: &[u8]) -> Option<Position> {
-        let family = match self.sql_state.session.flags().server {
+        let family = match self.sql_state.session().flags().server {
             sql::Server::MariaDb(_) => Family::MariaDb,
             sql::Server::MySql(_) | sql::Server::Unknown => Family::MySql,
         };
@@ -133,7 +133,7 @@ impl PooledSession {
         let Some(order) = self.command.policy.as_ref().filter(|it| it.directs()) else {
             return self
                 .routing
-                .state
+                .state()
                 .choice
                 .backend()
                 .map(|_| CommandTarget::Ordered(Roles::Any));
@@ -143,8 +143,8 @@ impl PooledSession {
         }
         let is_own = order
             .cluster
-            .is_none_or(|it| it == self.routing.state.cluster);
-        let roles = match order.role.unwrap_or(self.routing.state.replicas) {
+            .is_none_or(|it| it == self.routing.state().cluster);
+        let roles = match order.role.unwrap_or(self.routing.state().replicas) {
             ReplicaUse::Primary => Roles::Primary,
             ReplicaUse::Replica => Roles::Replica,
             ReplicaUse::Any => Roles::Any,
@@ -155,7 +155,7 @@ impl PooledSession {
                 Wanted::Same(_) => Roles::Primary,
             },
         };
-        Some(match is_own && roles == self.routing.state.roles() {
+        Some(match is_own && roles == self.routing.state().roles() {
             true => CommandTarget::Home,
             false => CommandTarget::Ordered(roles),
         })
@@ -172,13 +172,13 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         // A rule's word, and a hint's, go before the script's.
         let is_ordered = order.is_some_and(CommandPolicy::directs);
-        let choice = &self.routing.state.choice;
+        let choice = &self.routing.state().choice;
         let chosen = choice.backend().filter(|_| !is_ordered).unzip();
         Wish {
             cluster: order
                 .and_then(|it| it.cluster)
                 .or(chosen.1)
-                .unwrap_or(self.routing.state.cluster),
+                .unwrap_or(self.routing.state().cluster),
             backend: order.and_then(|it| it.backend).or(chosen.0),
             lag_max: order.and_then(|it| it.lag_max),
             written,
@@ -194,7 +194,7 @@ impl PooledSession {
             order.backend = None;
             return CommandTarget::Ordered(Roles::Primary);
         }
-        match self.routing.state.choice.take() {
+        match self.routing.state_mut().choice.take() {
             Some(_) => CommandTarget::Ordered(Roles::Primary),
             None => CommandTarget::Ordered(roles),
         }
@@ -212,7 +212,7 @@ impl PooledSession {
     pub(crate) fn alarm(&self) -> Option<Alarm> {
         let limit = self.command.policy.as_ref()?.timeout?;
         let watch = Rc::clone(&self.watch);
-        let id = self.identity.registered.id();
+        let id = self.identity.id();
         let task = tokio::task::spawn_local(async move {
             tokio::time::sleep(limit).await;
             tracing::info!(
@@ -252,8 +252,8 @@ impl PooledSession {
             kind = "rule_statement",
             rule = &*note.rule,
             tag = note.tag.as_deref(),
-            user = %self.identity.account.id(),
-            id = self.identity.registered.id(),
+            user = %self.identity.account().id(),
+            id = self.identity.id(),
             backend,
             error,
             took = ?note.started.elapsed(),

@@ -64,7 +64,7 @@ impl PooledSession {
             },
         };
         let cluster = self.command.policy.as_ref().and_then(|it| it.cluster);
-        key.cluster = cluster.unwrap_or(self.routing.state.cluster);
+        key.cluster = cluster.unwrap_or(self.routing.state().cluster);
         if let Some(order) = self.command.policy.as_deref_mut() {
             // Whoever reads the definitions shall find what writes have made of them.
             order.role = order.cluster.map(|_| ReplicaUse::Primary);
@@ -105,16 +105,16 @@ impl PooledSession {
     /// all: then the session ends, since nobody takes the rest of it.
     pub(crate) fn rule_large(&mut self, incoming: &Incoming) -> Result<(), CutOff> {
         let argument = incoming.argument();
-        let Ok(query) = Query::decode(&argument, self.client.capabilities) else {
+        let Ok(query) = Query::decode(&argument, self.client.capabilities()) else {
             return Ok(());
         };
-        let mut facts = sql::facts(query.text, self.sql_state.session.flags());
+        let mut facts = sql::facts(query.text, self.sql_state.session().flags());
         // Where it is cut, a string may be open.
         facts.doubts.remove(Doubts::LOST);
         facts.doubts.add(
             match self
                 .client
-                .capabilities
+                .capabilities()
                 .contains(Capabilities::MULTI_STATEMENTS)
             {
                 true => Doubts::CUT,
@@ -149,7 +149,7 @@ impl PooledSession {
 
     /// What a server would say of a statement with these columns.
     fn promise(&self, key: &StatementKey, columns: &[String]) -> Rc<Definitions> {
-        let tokens = Lexer::new(key.text.bytes(), self.sql_state.session.flags());
+        let tokens = Lexer::new(key.text.bytes(), self.sql_state.session().flags());
         let placeholders = tokens.filter(|token| token.kind == TokenKind::Placeholder);
         let count = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
         let (parameters, count_columns) = (count(placeholders.count()), count(columns.len()));
@@ -160,7 +160,7 @@ impl PooledSession {
             warnings: 0,
             metadata: self
                 .client
-                .capabilities
+                .capabilities()
                 .contains(Capabilities::OPTIONAL_RESULTSET_METADATA)
                 .then_some(1),
         };
@@ -193,15 +193,15 @@ impl PooledSession {
             let kind = ColumnType::VAR_STRING;
             let definition = ColumnDefinition::new(name.as_bytes(), kind, COLLATION, 1 << 16);
             let mut payload = Vec::new();
-            definition.encode(self.client.capabilities, &mut payload);
+            definition.encode(self.client.capabilities(), &mut payload);
             payloads.push(payload);
         }
         let has_eof = !self
             .client
-            .capabilities
+            .capabilities()
             .contains(Capabilities::DEPRECATE_EOF);
         if has_eof && !names.is_empty() {
-            let StatusFlags(status) = self.client.status;
+            let StatusFlags(status) = self.client.status();
             let [low, high] = status.to_le_bytes();
             payloads.push(vec![wire::reply::EOF, 0, 0, low, high]);
         }

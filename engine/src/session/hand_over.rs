@@ -14,7 +14,6 @@ use command::repeat::Repeat;
 use command::target::CommandTarget;
 use link::client_command::Incoming;
 use link::dialogue::Legs;
-use link::leg::Leg;
 use registry::session_info::SessionKind;
 use relay::outcome::{After, CutOff, Relayed};
 use relay::relay::Relay;
@@ -55,7 +54,7 @@ impl PooledSession {
     /// From this command on the session is relayed over this connection, which has the session's state.
     fn relay_over(&mut self, conn: Box<BackendConn>, incoming: Incoming) -> Result<After, CutOff> {
         let thread_id = conn.thread_id;
-        let sequences = match self.client.leg.transport.is_compressed() || conn.is_compressed() {
+        let sequences = match self.client.is_compressed() || conn.is_compressed() {
             false => Sequences::Checked,
             true => Sequences::Renumbered,
         };
@@ -67,16 +66,16 @@ impl PooledSession {
         let (capabilities, server) = (conn.capabilities, conn.state.server());
         let tracker = Tracker::new(
             capabilities,
-            self.client.status,
+            self.client.status(),
             sequences,
             pipelining,
             limit,
         );
-        let mut client = std::mem::replace(&mut self.client.leg, Leg::gone());
+        let (mut client, read) = self.client.take();
         client.observer = None;
         let backend = Arc::clone(&conn.backend);
         let legs = Legs {
-            client: self.client.privacy,
+            client: self.client.privacy(),
             backend: conn.leg.transport.privacy(),
         };
         let mut relay = Relay::new(
@@ -87,7 +86,7 @@ impl PooledSession {
             Rc::clone(&self.env.relay),
         );
         let mut ahead = incoming.packets;
-        ahead.extend(self.client.inbox.take_all());
+        ahead.extend(read);
         relay
             .put_ahead(ahead, Vec::new())
             .map_err(|failure| CutOff::new(failure, None))?;
@@ -99,7 +98,7 @@ impl PooledSession {
         relay.observe(capabilities);
         // From here on the server sees to that.
         self.watch.may_wait(None);
-        self.identity.registered.pass_on(backend.id, thread_id);
+        self.identity.pass_on(backend.id, thread_id);
         Ok(After::Relayed(Box::new(Relayed {
             relay,
             legs,
@@ -127,12 +126,13 @@ impl PooledSession {
             scramble,
             thread_id,
         };
-        let home = self.routing.home;
+        let home = self.routing.into_home();
+        let (person, permit) = self.identity.into_places();
         let kept = KeptUntilEnd {
-            person: self.identity.registered,
+            person,
             slot: slot.or_else(|| home.map(|home| home.slot)),
             script,
-            permit: self.identity.permit,
+            permit,
         };
         Box::new(RelayedSession::going_on(relay, login, kept))
     }

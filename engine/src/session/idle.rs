@@ -42,7 +42,7 @@ impl PooledSession {
                 return Err(self.unasked(killed));
             }
             // What names a statement must be held to be changed.
-            let held = match self.client.inbox.peek() {
+            let held = match self.client.inbox().peek() {
                 Some(
                     Command::STMT_SEND_LONG_DATA
                     | Command::STMT_EXECUTE
@@ -51,12 +51,12 @@ impl PooledSession {
                 _ => held,
             };
             let limit = self.payload_bytes_max();
-            match self.client.inbox.command(held, limit) {
+            match self.client.inbox_mut().command(held, limit) {
                 Ok(Some(incoming)) => {
                     self.command = CurrentCommand::arrived(self.env.now().0);
                     // A script may answer it, so that it gets no further.
                     if incoming.command == Command::STMT_PREPARE {
-                        self.sql_state.statements.begin_prepare();
+                        self.sql_state.statements_mut().begin_prepare();
                     }
                     return Ok(Some(incoming));
                 }
@@ -68,7 +68,7 @@ impl PooledSession {
                 IdleEvent::Bytes | IdleEvent::NoMemory => {
                     Box::pin(self.refuse_next_command()).await?
                 }
-                IdleEvent::Closed if self.client.inbox.is_empty() => return Ok(None),
+                IdleEvent::Closed if self.client.inbox().is_empty() => return Ok(None),
                 IdleEvent::Closed => {
                     let text = "the client has closed the connection within a command";
                     let failure = Failure::new(FailureKind::ClientLeft, text);
@@ -88,11 +88,11 @@ impl PooledSession {
             let text = format!("the connection to the client is lost: {error}");
             CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
         };
-        if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
+        if let Poll::Ready(Err(error)) = self.client.leg_mut().poll_drain(context) {
             return Poll::Ready(Err(lost(error)));
         }
         // Its next command is not wanted before it has taken the reply to the last one.
-        if self.client.leg.is_drained() {
+        if self.client.leg().is_drained() {
             match self.poll_command_bytes(held_max, context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(IdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
@@ -107,10 +107,10 @@ impl PooledSession {
                 Poll::Pending => {}
             }
         }
-        let is_whole = self.client.inbox.is_empty();
+        let is_whole = self.client.inbox().is_empty();
         self.watch.note(self.env.relay.clock.now(), is_whole);
-        self.watch.stand(self.client.status);
-        self.watch.note_values(self.sql_state.session.values());
+        self.watch.stand(self.client.status());
+        self.watch.note_values(self.sql_state.session().values());
         if let Some(cut) = self.heed(context) {
             return Poll::Ready(Err(cut));
         }
@@ -132,12 +132,12 @@ impl PooledSession {
         let mut buffer = ReadBuf::new(&mut scratch);
         ready!(
             self.client
-                .leg
+                .leg_mut()
                 .poll_read_wanting(wanted, context, &mut buffer)
         )?;
         let store = &self.env.pool_env.store;
         self.client
-            .inbox
+            .inbox_mut()
             .put_into(buffer.filled(), || store.take_bytes());
         Poll::Ready(Ok(buffer.filled().len()))
     }
@@ -148,21 +148,21 @@ impl PooledSession {
         held_max: usize,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        if !self.client.leg.transport.is_compressed() {
+        if !self.client.is_compressed() {
             return self.poll_client(context);
         }
-        let wanted = self.client.inbox.missing_bytes(held_max);
+        let wanted = self.client.inbox().missing_bytes(held_max);
         let read = ready!(self.poll_client_wanting(wanted, context))?;
         if read > 0 {
-            self.client.inbox.reserve(wanted.saturating_sub(read));
+            self.client.inbox_mut().reserve(wanted.saturating_sub(read));
         }
         Poll::Ready(Ok(read))
     }
 
     /// Whether the frames that are kept packed until the command is whole are more than the process may keep.
     fn keeps_too_much_packed(&self) -> bool {
-        self.client.leg.transport.is_compressed()
-            && !self.client.inbox.is_empty()
+        self.client.is_compressed()
+            && !self.client.inbox().is_empty()
             && !self.has_memory_for_command()
     }
 
@@ -175,8 +175,8 @@ impl PooledSession {
         self.watch.withdraw(Ask::KillStatement);
         self.watch.withdraw(Ask::EndHook);
         self.watch.withdraw(Ask::BackendDown);
-        let is_at_rest = self.client.inbox.is_empty() && self.client.leg.is_drained();
-        let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
+        let is_at_rest = self.client.is_at_rest();
+        let is_free = !self.client.status().contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
             return Some(self.unasked(failure));
         }
@@ -230,7 +230,7 @@ impl PooledSession {
     pub(crate) fn unasked(&self, failure: Failure) -> CutOff {
         let sequence = failure
             .kind
-            .unasked_sequence(self.sql_state.session.flags().server);
+            .unasked_sequence(self.sql_state.session().flags().server);
         CutOff::new(failure, sequence)
     }
 
@@ -244,7 +244,7 @@ impl PooledSession {
 
     /// Its `wait_timeout` may be another one now.
     pub(crate) fn note_wait_timeout(&self) {
-        self.watch.may_wait(self.sql_state.session.wait_timeout());
+        self.watch.may_wait(self.sql_state.session().wait_timeout());
     }
 
     /// A connection that is held between two commands may end by itself, and takes the session along.
@@ -263,9 +263,8 @@ impl PooledSession {
         drop(scratch);
         let name = &lease.conn.backend.name;
         let text = String::from(errors::lost_between_commands(name));
-        let may_go_on = last_words.is_empty()
-            || self.routing.optimistic_state.is_some()
-            || self.has_only_begin();
+        let may_go_on =
+            last_words.is_empty() || self.routing.optimistic().is_some() || self.has_only_begin();
         if may_go_on && self.cut_while_idle(&text) {
             return Poll::Pending;
         }

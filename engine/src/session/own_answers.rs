@@ -15,12 +15,7 @@ impl PooledSession {
         if payload.first() == Some(&ERR) {
             self.note_failed(payload, None);
         }
-        let sequence = self
-            .client
-            .leg
-            .transport
-            .frame_sequence()
-            .unwrap_or(sequence);
+        let sequence = self.client.next_sequence(sequence);
         let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
         put_packets(&mut packets, sequence, payload);
         self.reply_packets(&packets);
@@ -28,19 +23,14 @@ impl PooledSession {
 
     /// Whether the session's client may ask about the proxy.
     pub(crate) fn may_ask(&self) -> bool {
-        let account = self.identity.account.explains;
+        let account = self.identity.account().explains;
         account.unwrap_or(self.settings.config.accounts.explain)
     }
 
     /// Tells the client a table of the proxy's own.
     pub(crate) fn reply_table(&mut self, sequence: u8, answer: &TextTable) {
-        let sequence = self
-            .client
-            .leg
-            .transport
-            .frame_sequence()
-            .unwrap_or(sequence);
-        let packets = answer.packets(sequence, self.client.capabilities, self.client.status);
+        let sequence = self.client.next_sequence(sequence);
+        let packets = answer.packets(sequence, self.client.capabilities(), self.client.status());
         if let Some(subject) = &mut self.command.subject {
             subject.answer.rows += answer.row_count();
         }
@@ -52,11 +42,11 @@ impl PooledSession {
         if let Some(subject) = &mut self.command.subject {
             subject.answer.bytes += packets.len() as u64;
         }
-        self.client.leg.append(packets);
+        self.client.leg_mut().append(packets);
     }
 
     pub(crate) fn reply_ok(&mut self, sequence: u8) {
-        let [low, high] = self.client.status.0.to_le_bytes();
+        let [low, high] = self.client.status().0.to_le_bytes();
         let [few, many] = self.standing_warnings().unwrap_or_default().to_le_bytes();
         self.reply(sequence, &[OK, 0, 0, low, high, few, many]);
     }
@@ -71,7 +61,7 @@ impl PooledSession {
             tracing::info!(
                 cause = failure.cause,
                 kind = failure.kind.verdict().label,
-                user = %self.identity.account.id(),
+                user = %self.identity.account().id(),
                 "a command failed"
             );
             self.reply(sequence, &payload);
@@ -81,12 +71,7 @@ impl PooledSession {
     /// Packets that were heard elsewhere, with ids that follow `sequence`.
     /// Returns the id that follows.
     pub(crate) fn reply_renumbered(&mut self, sequence: u8, mut packets: Vec<u8>) -> u8 {
-        let mut next = self
-            .client
-            .leg
-            .transport
-            .frame_sequence()
-            .unwrap_or(sequence);
+        let mut next = self.client.next_sequence(sequence);
         let mut at = 0;
         while let Some(header) = packets.get(at..at + HEADER_BYTES) {
             let length =

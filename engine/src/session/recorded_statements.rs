@@ -34,11 +34,16 @@ impl PooledSession {
     }
 
     fn note_seen_text(&self, text: &[u8]) {
-        let schema = self.sql_state.session.values().schema().unwrap_or_default();
+        let schema = self
+            .sql_state
+            .session()
+            .values()
+            .schema()
+            .unwrap_or_default();
         let user = String::from_utf8_lossy(self.user());
         self.env
             .seen
-            .note(text, self.sql_state.session.flags(), &user, schema);
+            .note(text, self.sql_state.session().flags(), &user, schema);
     }
 
     fn begin_trace(&mut self, facts: &Facts) {
@@ -77,8 +82,8 @@ impl PooledSession {
         tracing::info!(
             kind = "statement_recorded",
             why,
-            user = %self.identity.account.id(),
-            id = self.identity.registered.id(),
+            user = %self.identity.account().id(),
+            id = self.identity.id(),
             backend,
             error,
             ?took,
@@ -93,7 +98,7 @@ impl PooledSession {
         let mut told = Explanation::default();
         told.statement(facts, text);
         let mut analysis = sql::Analysis::default();
-        analysis.read(text, self.sql_state.session.flags());
+        analysis.read(text, self.sql_state.session().flags());
         told.digest(&analysis.digest);
         let rule_set = self.env.rule_set();
         let input = RuleInput {

@@ -14,10 +14,6 @@ use crate::backend::held::Held;
 use crate::engine_env::EngineEnv;
 use crate::routing::routing_state::RoutingState;
 use crate::routing::session_routing::Routing;
-use crate::session::client_side::ClientSide;
-use crate::session::identity::Identity;
-use crate::session::sql_state::SqlState;
-use crate::session::tracking::Tracking;
 use crate::session::{Explainer, PooledSession};
 use backend::greeting::server_of;
 use backend::prepared_statement::StatementKey;
@@ -26,9 +22,7 @@ use backend::settings::Settings;
 use backend::sub_pool::{BackendLogin, PoolKey};
 use command::current_command::CurrentCommand;
 use command::target::CommandTarget;
-use link::client_command::Inbox;
 use link::failure::Failure;
-use link::leg::Leg;
 use link::packets::PacketStream;
 use link::session_end::lost_at_login;
 use login::login_env::SessionPermit;
@@ -37,7 +31,10 @@ use login::server_login::{AdmittedLogin, STATUS_FIRST};
 use registry::session_control::SessionControl;
 use relay::outcome::CutOff;
 use script_host::shadow_queue::Reflection;
-use stats::attribution::SessionAttribution;
+use session_parts::client_side::ClientSide;
+use session_parts::identity::{AccountLogin, Identity};
+use session_parts::sql_state::SqlState;
+use session_parts::tracking::Tracking;
 
 /// The most statements one client may have prepared at once: the servers' bound for all clients.
 pub(crate) const STATEMENTS_MAX: usize = 16_382;
@@ -67,13 +64,13 @@ pub async fn begin(
     let capabilities = admission.capabilities();
     let (account, mode) = (admission.account, admission.mode);
     let login = BackendLogin::of(&account, &admission.user, admission.credential);
-    let kind = PoolKey {
+    let key = PoolKey {
         account: account.id().clone(),
         user: admission.user,
         capabilities: capabilities.with(Capabilities::SESSION_TRACK, true),
         collation: u16::from(admission.collation),
     };
-    let (kind, login) = env.pool_env.store.identity(kind, login);
+    let (key, login) = env.pool_env.store.identity(key, login);
     let values = match &admission.schema {
         Some(schema) => env.pool_env.store.values.in_schema(schema),
         None => env.pool_env.store.values.fresh(),
@@ -81,21 +78,16 @@ pub async fn begin(
     // What changes from here on is not the session's.
     let inherits_at = env.pool_env.shared.globals.now();
     let server = server_of(&admission.greeting);
-    let flags = env.pool.fresh_flags(kind.collation, server);
+    let flags = env.pool.fresh_flags(key.collation, server);
     let config = &settings.config;
     let state = RoutingState::of(&env.relay, config, &admission.listener, Some(&account));
     let mut session = PooledSession {
-        client: ClientSide {
-            privacy: client.privacy(),
-            tls: client.tls().map(Box::new),
-            leg: Leg::gone(),
-            inbox: Inbox::default(),
-            capabilities,
-            login_capabilities: admission.login_capabilities,
-            status: STATUS_FIRST,
-            origin: admission.origin,
-            header: admission.header,
-        },
+        client: ClientSide::new(
+            (client.privacy(), client.tls().map(Box::new)),
+            (capabilities, admission.login_capabilities),
+            STATUS_FIRST,
+            (admission.origin, admission.header),
+        ),
         held: Held::default(),
         env: Rc::clone(env),
         watch: Rc::clone(watch),
@@ -109,18 +101,17 @@ pub async fn begin(
         tracking: Tracking::default(),
         routing: Routing::new(state, Reflection::None),
         command: CurrentCommand::default(),
-        identity: Identity {
-            account,
-            login,
-            key: kind,
-            attribution: SessionAttribution::default(),
-            scramble: admission.scramble,
-            greeting: env.pool_env.greeting.kept_of(admission.greeting),
-            listener: admission.listener,
-            refused_changes: 0,
-            registered: admission.person,
-            permit: place,
-        },
+        identity: Identity::new(
+            AccountLogin {
+                account,
+                login,
+                key,
+            },
+            admission.scramble,
+            env.pool_env.greeting.kept_of(admission.greeting),
+            admission.listener,
+            (admission.person, place),
+        ),
         explainer,
     };
     session.try_schema().await?;
@@ -147,8 +138,8 @@ impl StartedSession {
     /// The payload of the OK that ends the login. It may name the place that the client is to connect to next time.
     pub fn first_ok(&self) -> Vec<u8> {
         let (client, identity) = (&self.session.client, &self.session.identity);
-        let redirect = identity.listener.redirect.as_ref();
-        first_ok(redirect, client.capabilities, client.status)
+        let redirect = identity.listener().redirect.as_ref();
+        first_ok(redirect, client.capabilities(), client.status())
     }
 
     /// Takes over the client, who has heard OK.
@@ -158,8 +149,7 @@ impl StartedSession {
     pub fn join(mut self, client: PacketStream) -> Result<PooledSession, Failure> {
         let (transport, ahead) = client.into_parts().ok_or_else(lost_at_login)?;
         let (transport, ahead) = compress(transport, ahead, self.compression, Remote::Client);
-        self.session.client.leg = Leg::new(transport);
-        self.session.client.inbox = Inbox::new(ahead);
+        self.session.client.join(transport, ahead);
         Ok(self.session)
     }
 }
@@ -168,10 +158,16 @@ impl PooledSession {
     /// Whether the schema that the client named is there for it. A connection that is in it, or has
     /// been in it of late, knows.
     pub(crate) async fn try_schema(&mut self) -> Result<(), Failure> {
-        let Some(schema) = self.sql_state.session.values().schema().map(<[u8]>::to_vec) else {
+        let Some(schema) = self
+            .sql_state
+            .session()
+            .values()
+            .schema()
+            .map(<[u8]>::to_vec)
+        else {
             return Ok(());
         };
-        let key = (self.identity.key.account.clone(), schema);
+        let key = (self.identity.key().account.clone(), schema);
         match self.env.pool_env.store.knows_schema(&key) {
             true => Ok(()),
             false => self.try_schema_anew().await,
@@ -181,7 +177,13 @@ impl PooledSession {
     /// The same on a connection, whatever is known, which shows whether a backend takes the account as well.
     pub(crate) async fn try_schema_anew(&mut self) -> Result<(), Failure> {
         self.hold(CommandTarget::Any).await?;
-        if let Some(schema) = self.sql_state.session.values().schema().map(<[u8]>::to_vec) {
+        if let Some(schema) = self
+            .sql_state
+            .session()
+            .values()
+            .schema()
+            .map(<[u8]>::to_vec)
+        {
             self.try_schema_on_connection(schema).await?;
         }
         self.rest().await.map_err(|CutOff { failure, .. }| failure)
@@ -196,7 +198,7 @@ impl PooledSession {
         self.held.lease = Some(lease);
         match equal {
             Ok(()) => {
-                let key = (self.identity.key.account.clone(), schema);
+                let key = (self.identity.key().account.clone(), schema);
                 self.env.pool_env.store.learn_schema(key);
                 Ok(())
             }

@@ -22,7 +22,7 @@ impl PooledSession {
         }
         let mut payload = Vec::new();
         let attributes = b"".as_slice();
-        Query { attributes, text }.encode(self.client.capabilities, &mut payload);
+        Query { attributes, text }.encode(self.client.capabilities(), &mut payload);
         let mut packets = Vec::new();
         wire::write::put_packets(&mut packets, 0, &payload);
         self.reflect(reflected, Work::Query(packets));
@@ -44,7 +44,7 @@ impl PooledSession {
             types: executing.types.as_deref(),
             ..*execute
         }
-        .encode(self.client.capabilities, &mut payload);
+        .encode(self.client.capabilities(), &mut payload);
         let key = mirrored(&executing.key, reflected);
         let count = executing.parameter_count;
         self.reflect(reflected, Work::Execute(key, count, payload));
@@ -64,22 +64,22 @@ impl PooledSession {
     }
 
     fn reflect(&mut self, reflected: Reflected, work: Work) {
-        let is_there = match &self.routing.reflection {
+        let is_there = match self.routing.reflection() {
             Reflection::Into(beside) => beside.is_in(reflected.cluster),
             Reflection::None => false,
             Reflection::Itself => return,
         };
         if !is_there {
             match self.beside(reflected.cluster) {
-                Some(beside) => self.routing.reflection = Reflection::Into(Box::new(beside)),
+                Some(beside) => self.routing.reflect_into(beside),
                 None => return self.not_mirrored(reflected),
             }
         }
-        let Reflection::Into(beside) = &self.routing.reflection else {
+        let Reflection::Into(beside) = self.routing.reflection() else {
             return;
         };
         if beside
-            .send(ShadowStatement::of(self.sql_state.session.values(), work))
+            .send(ShadowStatement::of(self.sql_state.session().values(), work))
             .is_err()
         {
             self.not_mirrored(reflected);

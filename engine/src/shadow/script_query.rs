@@ -16,7 +16,7 @@ impl PooledSession {
     pub(crate) async fn reply_to(&mut self, asked: QueuedScriptQuery) -> Result<After, CutOff> {
         let (replied, after) = match &asked.inquiry.parameters {
             None => {
-                let payload = query(&asked.inquiry.text, self.client.capabilities);
+                let payload = query(&asked.inquiry.text, self.client.capabilities());
                 let (heard, after) = self.hear(&asked, Command::QUERY, &payload).await?;
                 (Ok((Command::QUERY, heard)), after)
             }
@@ -41,7 +41,7 @@ impl PooledSession {
         let (replied, after) = match miscounted(parameters, count) {
             Some(refusal) => (Err(refusal), after),
             None => {
-                let payload = execution(parameters, id, self.client.capabilities);
+                let payload = execution(parameters, id, self.client.capabilities());
                 let (heard, after) = self.hear(asked, Command::STMT_EXECUTE, &payload).await?;
                 (Ok((Command::STMT_EXECUTE, heard)), after)
             }
@@ -68,13 +68,13 @@ impl PooledSession {
         };
         self.command.policy = CommandPolicy::of_script(asked.inquiry.hint.clone(), limit);
         let observer =
-            ReplyObserver::to(command, self.client.capabilities, towards, &asked.scripts);
+            ReplyObserver::to(command, self.client.capabilities(), towards, &asked.scripts);
         let observer = observer.map(|observer| observer.counted_in(&self.watch.memory));
-        self.client.leg.observer = observer.map(Box::new);
+        self.client.leg_mut().observer = observer.map(Box::new);
         let arrived = self.arrived(incoming_of(command, payload));
         let ran = Box::pin(self.perform(arrived)).await;
         self.close_order();
-        let observer = self.client.leg.observer.take();
+        let observer = self.client.leg_mut().observer.take();
         Ok((
             observer.map_or_else(ObservedReply::nothing, |it| it.ended()),
             ran?,

@@ -9,27 +9,22 @@ use pool::ClientStatementId;
 use route::ClusterId;
 use session::state::SessionState;
 use tokio::sync::mpsc;
-use wire::{Command, StatusFlags};
+use wire::Command;
 
 use crate::backend::held::Held;
 use crate::routing::routing_state::RoutingState;
 use crate::routing::session_routing::Routing;
 use crate::session::PooledSession;
-use crate::session::client_side::ClientSide;
-use crate::session::identity::Identity;
 use crate::session::session_start::{client_statements, rules};
-use crate::session::sql_state::SqlState;
-use crate::session::tracking::Tracking;
 use backend::prepared_statement::StatementKey;
 use command::current_command::CurrentCommand;
-use link::client_command::{Inbox, Incoming};
-use link::leg::Leg;
+use link::client_command::Incoming;
 use registry::worker_sessions::Registered;
 use relay::outcome::{After, CutOff};
 use script_host::shadow_queue::{
     Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
 };
-use stats::attribution::SessionAttribution;
+use session_parts::tracking::Tracking;
 
 impl PooledSession {
     /// A session like this one, in this cluster; none when there are too many sessions.
@@ -54,57 +49,30 @@ impl PooledSession {
         let sessions_max = self.settings.config.limits.sessions_max;
         let place = env.relay.login.shared.enter(sessions_max)?;
         let registered = env.relay.sessions.register();
-        let client = &self.client;
-        let who = &self.identity;
+        let login = &env.relay.login;
+        let person = login.session_registry.register(login.worker);
         let state = SessionState::new(
-            rules(&who.account, self.mode),
-            Rc::clone(self.sql_state.session.values()),
-            self.sql_state.session.flags(),
+            rules(self.identity.account(), self.mode),
+            Rc::clone(self.sql_state.session().values()),
+            self.sql_state.session().flags(),
         );
         let double = PooledSession {
-            client: ClientSide {
-                leg: Leg::gone(),
-                inbox: Inbox::default(),
-                status: StatusFlags::AUTOCOMMIT,
-                tls: None,
-                origin: client.origin.clone(),
-                ..*client
-            },
+            client: self.client.double(),
             held: Held::default(),
             env: Rc::clone(env),
             watch: Rc::clone(&registered.watch),
             settings: self.settings.clone(),
             mode: self.mode,
-            sql_state: SqlState {
-                has_set_globals: self.sql_state.has_set_globals,
-                ..SqlState::new(
-                    state,
-                    client_statements(&self.settings),
-                    self.sql_state.inherits_at,
-                )
-            },
+            sql_state: self
+                .sql_state
+                .double(state, client_statements(&self.settings)),
             tracking: Tracking::default(),
             routing: Routing::new(
-                RoutingState::elsewhere(&self.routing.state, cluster),
+                RoutingState::elsewhere(self.routing.state(), cluster),
                 Reflection::Itself,
             ),
             command: CurrentCommand::default(),
-            identity: Identity {
-                account: who.account.clone(),
-                login: Rc::clone(&who.login),
-                key: Rc::clone(&who.key),
-                attribution: SessionAttribution::default(),
-                scramble: who.scramble,
-                greeting: Rc::clone(&who.greeting),
-                listener: who.listener.clone(),
-                refused_changes: 0,
-                registered: env
-                    .relay
-                    .login
-                    .session_registry
-                    .register(env.relay.login.worker),
-                permit: place,
-            },
+            identity: self.identity.double((person, place)),
             explainer: self.explainer,
         };
         Some((double, registered))
@@ -121,8 +89,8 @@ async fn run(
     while let Some(item) = items.recv().await {
         bytes.set(bytes.get().saturating_sub(item.bytes));
         double.command = CurrentCommand::arrived(double.env.now().0);
-        if double.sql_state.session.values() != &item.values {
-            double.sql_state.session.swap_values(item.values);
+        if double.sql_state.session().values() != &item.values {
+            double.sql_state.session_mut().swap_values(item.values);
         }
         let ran = double.run_in_shadow(item.work).await;
         let rested = match ran {
@@ -131,7 +99,7 @@ async fn run(
             Err(cut) => Err(cut),
         };
         if let Err(CutOff { failure, .. }) = rested {
-            tracing::warn!(cause = failure.cause, user = %double.identity.account.id(), "a session of a script beside a client's has ended with an error");
+            tracing::warn!(cause = failure.cause, user = %double.identity.account().id(), "a session of a script beside a client's has ended with an error");
             double.drop_lease(pool::CloseReason::Broken);
             break;
         }
@@ -160,7 +128,7 @@ impl PooledSession {
                 };
                 let incoming = command(Command::STMT_EXECUTE, packets);
                 let after = Box::pin(self.execute(incoming)).await;
-                self.sql_state.statements.close(id);
+                self.sql_state.statements_mut().close(id);
                 after
             }
             Work::BulkExecute(key, count, payload) => {
@@ -169,7 +137,7 @@ impl PooledSession {
                 };
                 let incoming = command(Command::STMT_BULK_EXECUTE, packets);
                 let after = Box::pin(self.bulk_execute(incoming)).await;
-                self.sql_state.statements.close(id);
+                self.sql_state.statements_mut().close(id);
                 after
             }
             Work::Asked(asked) => Box::pin(self.reply_to(asked)).await,
@@ -185,7 +153,7 @@ impl PooledSession {
     ) -> Option<(ClientStatementId, Vec<u8>)> {
         let id = self
             .sql_state
-            .statements
+            .statements_mut()
             .prepare(key, count, 0, Rc::default())
             .ok()?;
         if let Some(place) = payload.get_mut(1..5) {

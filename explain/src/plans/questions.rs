@@ -118,7 +118,7 @@ impl Planner {
             return Err(lost());
         };
         if let Some(status) = own.tally.status {
-            self.session.client.status = status;
+            self.session.client.set_status(status);
         }
         if let Some(kill) = kill {
             // It never fails, but may have given the connection up.

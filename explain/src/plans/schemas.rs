@@ -35,14 +35,14 @@ impl Planner {
             .config
             .statement_stats
             .explain_interval;
-        let account = self.session.identity.account.id().to_string();
+        let account = self.session.identity.account().id().to_string();
         let whose = (cluster, schema, account.as_str());
         let epoch = env.pool_env.shared.definitions_epoch();
         if self.session.held.lease.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
             return;
         }
         let [indexes, keys] =
-            schema::questions(schema, self.session.sql_state.session.flags().server);
+            schema::questions(schema, self.session.sql_state.session().flags().server);
         let came = match self.ask_schema(&indexes).await {
             // What is cut looks like other indexes, and those like duplicates.
             Ok(indexes) if indexes.iter().count() >= schema::ROWS_MAX => Err(format!(

@@ -101,6 +101,7 @@ const CRATES: &[&str] = &[
     "login",
     "lanes",
     "relay",
+    "session_parts",
     "script_hooks",
     "command",
     "engine",

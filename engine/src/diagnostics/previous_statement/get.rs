@@ -49,7 +49,7 @@ impl PooledSession {
         {
             return None;
         }
-        let get = match sql::get_diagnostics(text, self.sql_state.session.flags()) {
+        let get = match sql::get_diagnostics(text, self.sql_state.session().flags()) {
             GetForm::Read(get) => get,
             GetForm::Stacked => return Some(Get::Stacked),
             GetForm::Refused => return Some(Get::Refused),
@@ -70,7 +70,7 @@ impl PooledSession {
     /// The server is asked for the value, in the session's own state. What it leaves is not looked at: it has
     /// no effect.
     async fn number_of(&mut self, span: Span, text: &[u8], place: &WarningListLocation) -> Number {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let select = [&b"SELECT CAST(("[..], span.of(text), b") AS SIGNED)"].concat();
         // MariaDB has emptied the list by the time that it reads these.
         let answers = match self.is_mysql() {
@@ -116,7 +116,7 @@ impl PooledSession {
     }
 
     async fn ask_in_state(&mut self, select: &[u8]) -> Option<OwnReply> {
-        let facts = sql::facts(select, self.sql_state.session.flags());
+        let facts = sql::facts(select, self.sql_state.session().flags());
         let mut lease = self.held.lease.take()?;
         let equal = self
             .restore_state_first(&mut lease.conn, &Needs::of(&facts, select))

@@ -39,7 +39,7 @@ impl PooledSession {
         place: &WarningListLocation,
         get: Option<&Get>,
     ) -> Result<Option<StandIn>, Unknown> {
-        let flags = self.sql_state.session.flags();
+        let flags = self.sql_state.session().flags();
         let plain = |text: &[u8], role| StandIn {
             text: text.to_vec(),
             role,
@@ -144,7 +144,7 @@ impl PooledSession {
                 (DiagnosticsItem::Number, _, _) => unsigned(conditions.len() as u64),
                 (DiagnosticsItem::RowCount, _, _) => self
                     .sql_state
-                    .session
+                    .session()
                     .diagnostics()
                     .row_count
                     .to_string()
@@ -190,7 +190,7 @@ impl PooledSession {
 
     /// That of messages.
     fn results_charset(&self) -> Vec<u8> {
-        match self.sql_state.session.results_charset() {
+        match self.sql_state.session().results_charset() {
             None | Some(b"" | b"binary" | b"utf8" | b"utf8mb3") => b"utf8mb4".to_vec(),
             Some(charset) => charset.to_vec(),
         }
@@ -198,11 +198,11 @@ impl PooledSession {
 
     /// What is known of the connection that the session believes to be on.
     pub(super) fn answers(&self, place: &WarningListLocation) -> Answers {
-        let pending_answers = self.sql_state.session.diagnostics();
-        let id = u64::from(self.identity.registered.id());
+        let pending_answers = self.sql_state.session().diagnostics();
+        let id = u64::from(self.identity.id());
         let is_set = self
             .sql_state
-            .session
+            .session()
             .values()
             .variable(b"pseudo_thread_id")
             .is_some();

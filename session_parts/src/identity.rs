@@ -1,0 +1,172 @@
+//! Who a session is: its account, its login, its places in the registers of the process.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use auth::{KnownAccount, Scramble};
+use config::ListenerConfig;
+use wire::{Capabilities, Greeting};
+
+use backend::sub_pool::{BackendLogin, PoolKey};
+use link::failure::Failure;
+use login::login_env::SessionPermit;
+use registry::session_registry::Registration;
+use route::BackendId;
+use session::state::Values;
+use stats::attribution::{Attribution, SessionAttribution};
+use std::hash::RandomState;
+
+/// An account that has logged in, and the connections that it gets.
+pub struct AccountLogin {
+    /// The account.
+    pub account: Arc<KnownAccount>,
+    /// How its connections log in.
+    pub login: Rc<BackendLogin>,
+    /// What makes backend connections interchangeable for the session.
+    pub key: Rc<PoolKey>,
+}
+
+/// Who one session is. The last fields are dropped last: the session is counted until all else has gone.
+pub struct Identity {
+    account_login: AccountLogin,
+    /// To which account, schema and client its statements are attributed in the statistics.
+    attribution: SessionAttribution,
+    /// The scramble of the last greeting or switch request that the client has had.
+    scramble: Scramble,
+    /// The greeting that the client has had, without its id and its scramble.
+    greeting: Rc<Greeting>,
+    /// The listener that its client has come by.
+    listener: Arc<ListenerConfig>,
+    /// How many COM_CHANGE_USER were refused.
+    refused_changes: u8,
+    /// Its id, which the client sees, and its place among those whom the proxy serves.
+    places: (Registration, SessionPermit),
+}
+
+impl Identity {
+    /// A session whose client has logged in.
+    pub fn new(
+        account_login: AccountLogin,
+        scramble: Scramble,
+        greeting: Rc<Greeting>,
+        listener: Arc<ListenerConfig>,
+        places: (Registration, SessionPermit),
+    ) -> Self {
+        Self {
+            account_login,
+            attribution: SessionAttribution::default(),
+            scramble,
+            greeting,
+            listener,
+            refused_changes: 0,
+            places,
+        }
+    }
+
+    /// The same account's, for a session beside it.
+    pub fn double(&self, places: (Registration, SessionPermit)) -> Self {
+        let account_login = AccountLogin {
+            account: Arc::clone(self.account()),
+            login: Rc::clone(self.login()),
+            key: Rc::clone(self.key()),
+        };
+        let (greeting, listener) = (Rc::clone(&self.greeting), Arc::clone(&self.listener));
+        Self::new(account_login, self.scramble, greeting, listener, places)
+    }
+
+    /// The account that has logged in.
+    #[inline]
+    pub fn account(&self) -> &Arc<KnownAccount> {
+        &self.account_login.account
+    }
+
+    /// How its connections log in.
+    #[inline]
+    pub fn login(&self) -> &Rc<BackendLogin> {
+        &self.account_login.login
+    }
+
+    /// What makes backend connections interchangeable for this session.
+    #[inline]
+    pub fn key(&self) -> &Rc<PoolKey> {
+        &self.account_login.key
+    }
+
+    /// The scramble of the last greeting or switch request that the client has had.
+    pub fn scramble(&self) -> &Scramble {
+        &self.scramble
+    }
+
+    /// The greeting that the client has had, without its id and its scramble.
+    pub fn greeting(&self) -> &Rc<Greeting> {
+        &self.greeting
+    }
+
+    /// The listener that its client has come by.
+    #[inline]
+    pub fn listener(&self) -> &Arc<ListenerConfig> {
+        &self.listener
+    }
+
+    /// The id that the client sees.
+    #[inline]
+    pub fn id(&self) -> u32 {
+        self.places.0.id()
+    }
+
+    /// To which account, schema and client its statements are attributed in the statistics.
+    #[inline]
+    pub fn attribution(&mut self, keys: &RandomState, values: &Rc<Values>) -> &Arc<Attribution> {
+        (self.attribution).of(keys, &self.account_login.account, values)
+    }
+
+    /// The session is this account's from now on. Returned: whose it was.
+    pub fn replace_account(&mut self, account_login: AccountLogin) -> AccountLogin {
+        std::mem::replace(&mut self.account_login, account_login)
+    }
+
+    /// Counts the session as its account's.
+    ///
+    /// # Errors
+    /// The account has as many as it may have.
+    pub fn introduce(&mut self, sessions_max: Option<u32>) -> Result<(), Failure> {
+        let AccountLogin { account, key, .. } = &self.account_login;
+        (self.places.0).introduce(account.id(), &key.user, sessions_max)
+    }
+
+    /// The server counts the session from now on, which has a connection of its own.
+    pub fn pass_on(&mut self, backend: BackendId, thread_id: u32) {
+        self.places.0.pass_on(backend, thread_id);
+    }
+
+    /// The session is counted for no account any more.
+    pub fn leave_account(&mut self) {
+        self.places.0.leave_account();
+    }
+
+    /// Its place among the sessions of its account and among all, for a relayed session.
+    pub fn into_places(self) -> (Registration, SessionPermit) {
+        self.places
+    }
+
+    /// How many COM_CHANGE_USER were refused.
+    pub fn refused_changes(&self) -> u8 {
+        self.refused_changes
+    }
+
+    /// A COM_CHANGE_USER was refused.
+    pub fn note_refused_change(&mut self) {
+        self.refused_changes = self.refused_changes.saturating_add(1);
+    }
+
+    /// From now on its connections have another collation.
+    pub fn set_collation(&mut self, collation: u16) {
+        Rc::make_mut(&mut self.account_login.key).collation = collation;
+    }
+
+    /// From now on its connections have a capability, or have it no more.
+    pub fn set_capability(&mut self, capability: Capabilities, is_on: bool) {
+        let key = Rc::make_mut(&mut self.account_login.key);
+        key.capabilities = key.capabilities.with(capability, is_on);
+    }
+}

@@ -1,0 +1,209 @@
+//! What a client is told of changes of its session state (`session_track_…`), and what the backend has told.
+
+use std::rc::Rc;
+
+use lanes::lane::SharedLane;
+use lanes::lane_request::LaneRequest;
+use session::state::Changes;
+use session::track_settings::{self, SessionTrackSettings};
+use sql::{Facts, Mention, Role, Server, Show, StatementKind, Uses};
+use wire::Capabilities;
+use wire::reply::OkPacket;
+use wire::session_track::Change;
+
+/// What the client wants to be told of changes, and what has changed.
+#[derive(Default)]
+pub struct Tracking {
+    /// What a server would tell the client; unknown before the first connection.
+    settings: Option<Rc<SessionTrackSettings>>,
+    /// The settings that the next statement has to see on its connection, because it reads them.
+    shows: Option<Rc<SessionTrackSettings>>,
+    /// The connection tells what the client wants to hear, and no more.
+    has_shown: bool,
+    /// Settings that the client has changed, and whose values have to be asked for.
+    unseen: Vec<Box<[u8]>>,
+    /// The session has prepared a statement that sets what the client is told.
+    prepares_settings: bool,
+    /// What the last exchange has changed, as the server told it.
+    changes: Changes,
+}
+
+impl Tracking {
+    /// What the last exchange has changed.
+    #[inline]
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// What an exchange elsewhere has changed is this session's.
+    pub fn set_changes(&mut self, changes: Changes) {
+        self.changes = changes;
+    }
+
+    /// An exchange begins: nothing has changed yet.
+    #[inline]
+    pub fn forget_changes(&mut self) {
+        self.changes.clear();
+    }
+
+    /// The server has told of changes to which the reply had no room.
+    pub fn note_owed(&mut self) {
+        self.changes.owed();
+    }
+
+    /// The proxy has set a variable for the client: that alone has changed.
+    pub fn note_variable(&mut self, name: &[u8], value: &[u8]) {
+        self.changes.clear();
+        self.changes.variable(name, value);
+        self.changes.state_changed();
+    }
+
+    /// What the client is told. On the first connection, that is what a login is told.
+    #[inline]
+    pub fn settings_on(
+        &mut self,
+        login: &Rc<SessionTrackSettings>,
+    ) -> &mut Rc<SessionTrackSettings> {
+        self.settings.get_or_insert_with(|| Rc::clone(login))
+    }
+
+    /// What the client is told, if that is known, and what it is told of.
+    #[inline]
+    pub fn settings_and_changes(&mut self) -> (&Option<Rc<SessionTrackSettings>>, &mut Changes) {
+        (&self.settings, &mut self.changes)
+    }
+
+    /// An OK packet with changes, as the client wants to be told of them.
+    pub fn ok(&mut self, ok: &OkPacket, client: Capabilities, changes: &[Change<'_>]) -> Vec<u8> {
+        let settings = self.settings.get_or_insert_default();
+        settings.ok(ok, client, changes)
+    }
+
+    /// A statement begins on a lane: nothing has changed yet. What a login is told, the lane knows.
+    pub fn begin_on_lane(&mut self, lane: &SharedLane) {
+        self.changes.clear();
+        if self.settings.is_none() {
+            self.settings = lane.track_settings();
+        }
+    }
+
+    /// A lane works with the session's settings and changes while it runs its statement.
+    pub fn swap_with(&mut self, lane_request: &LaneRequest) {
+        let settings = &mut lane_request.track_settings.borrow_mut();
+        std::mem::swap(&mut self.settings, settings);
+        std::mem::swap(&mut self.changes, &mut lane_request.changes.borrow_mut());
+    }
+
+    /// Whether what the client is told has to be set or asked for on a connection that the session holds.
+    pub fn needs_own_connection(&self) -> bool {
+        self.shows.is_some() || self.has_unseen() || self.prepares_settings
+    }
+
+    /// Whether the client is certainly not told of transactions.
+    pub fn hears_of_no_transactions(&self) -> bool {
+        let settings = self.settings.as_ref();
+        settings.is_some_and(|settings| !settings.tells_of_transactions()) && !self.has_unseen()
+    }
+
+    /// Whether the client has changed settings whose values have to be asked for.
+    #[inline]
+    pub fn has_unseen(&self) -> bool {
+        !self.unseen.is_empty()
+    }
+
+    /// The names of these settings, which are asked for now.
+    pub fn take_unseen(&mut self) -> Vec<Box<[u8]>> {
+        std::mem::take(&mut self.unseen)
+    }
+
+    /// The connection has been asked for what the client had changed.
+    pub fn learn(&mut self, server: Server, names: &[Box<[u8]>], row: &[Option<&[u8]>]) {
+        if let Some(settings) = &mut self.settings {
+            Rc::make_mut(settings).set(server, names, row);
+        }
+    }
+
+    /// The settings that the connection has to have for the next statement, which reads them.
+    #[inline]
+    pub fn take_shown(&mut self) -> Option<Rc<SessionTrackSettings>> {
+        let shows = self.shows.take()?;
+        self.has_shown = true;
+        Some(shows)
+    }
+
+    /// Whether the connection tells only what the client wants to hear.
+    pub fn has_shown(&self) -> bool {
+        self.has_shown
+    }
+
+    /// A SET of what the client is told holds for its own reply. Returned: what the client was told before.
+    pub fn apply_set(
+        &mut self,
+        login: &Rc<SessionTrackSettings>,
+        facts: &Facts,
+        text: &[u8],
+    ) -> Option<Rc<SessionTrackSettings>> {
+        let before = Rc::clone(self.settings_on(login));
+        if facts.assignments.is_empty() && !facts.uses.has(Uses::VARIABLES) {
+            return None;
+        }
+        if shows_settings(facts, text) {
+            self.shows = Some(Rc::clone(&before));
+        }
+        let mut foreseen = SessionTrackSettings::clone(&before);
+        foreseen.apply_set(facts, text);
+        if foreseen != *before {
+            self.settings = Some(Rc::new(foreseen));
+        }
+        Some(before)
+    }
+
+    /// The SET has failed.
+    pub fn undo_set(&mut self, before: Rc<SessionTrackSettings>) {
+        self.settings = Some(before);
+    }
+
+    /// The client is told what a login is told.
+    pub fn reset(&mut self) {
+        self.settings = None;
+        self.shows = None;
+        self.unseen.clear();
+        self.prepares_settings = false;
+    }
+
+    /// The connection told what the client wants to hear for one statement. From now on it tells the proxy all again.
+    pub fn note_shown(&mut self) {
+        if std::mem::take(&mut self.has_shown) {
+            self.unseen.push(Box::from(&b""[..]));
+        }
+    }
+
+    /// Notes which of the client's `session_track_` settings a statement may have changed. `sets`: it has set variables.
+    pub fn note_settings(&mut self, facts: &Facts, text: &[u8], sets: bool, is_ok: bool) {
+        if sets && is_ok {
+            let settings = track_settings::settings_of(facts, text, &self.changes);
+            if !settings.is_empty() {
+                self.unseen = settings;
+            }
+        }
+        if track_settings::prepares_settings(facts, text) {
+            self.prepares_settings = true;
+        }
+        if self.prepares_settings && is_ok && track_settings::runs_prepared(facts) {
+            self.unseen.push(Box::from(track_settings::ANY));
+        }
+    }
+}
+
+/// Whether a statement may show what the server tells of changes: then it shows what the client has
+/// set, and not what the proxy has.
+fn shows_settings(facts: &Facts, text: &[u8]) -> bool {
+    let is_setting = |mention: &Mention| {
+        let name = mention.name.name(text).to_ascii_lowercase();
+        name.starts_with(b"session_track_")
+    };
+    facts.uses.has(Uses::VARIABLES)
+        && (facts.kind == StatementKind::Show(Show::Variables)
+            || facts.tables().next().is_some()
+            || facts.mentions_of(Role::VariableRead).any(is_setting))
+}
