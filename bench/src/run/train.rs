@@ -10,14 +10,15 @@ use super::contestant::names;
 use super::plan::Table;
 use super::{Bench, Settings};
 
-/// What users' sessions do most: single rows, transactions, results, logins.
-const TABLES: [Table; 7] = [
+/// What users' sessions do most: single rows, transactions, results, logins, scripts.
+const TABLES: [Table; 8] = [
     Table::Point,
     Table::Prepared,
     Table::Held,
     Table::Rows,
     Table::Connect,
     Table::Tls,
+    Table::Scripts,
     Table::Sysbench,
 ];
 
