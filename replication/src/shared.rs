@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     /// Told when changes are in the store.
     pub written: Arc<watch::Sender<()>>,
     pub system: System,
-    /// Who has sent what a server has written.
+    /// Finds the user and the client's host of a statement in a binary log.
     pub origins: Origins,
 }
 

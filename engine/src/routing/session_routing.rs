@@ -56,7 +56,7 @@ impl Routing {
         let before = std::mem::replace(&mut self.state, state);
         let is_same = before.cluster == self.state.cluster;
         if is_same {
-            // Whoever it is now, it is the same client, which has written that.
+            // The client is the same under its new account, and it reads what it has written.
             self.state.written.clone_from(&before.written);
         }
         SavedRouting {
