@@ -23,7 +23,8 @@
 //! | `diagnostics` | warnings, FOUND_ROWS() and their like, where the connection has changed since |
 //! | `deferred_begin` | a BEGIN that the proxy answers, and sends with the transaction's first statement |
 //! | `optimistic`, `failure` | transactions that begin again, and commands that fail |
-//! | `injection`, `shadow`, `kill` | features, each called at one step |
+//! | `limits`, `mirror`, `injection`, `profiling`, `kill` | features, each called at the step that its first page names |
+//! | `shadow` | sessions without a client |
 //!
 //! [`engine_env::EngineEnv`] is all that a pooled session needs of its worker. Two things are given to it from above: a
 //! [`session::CommandScript`], which sees each command first (crate `scripted`), and a [`session::Explainer`], which
@@ -41,9 +42,12 @@ pub mod failure;
 mod injection;
 pub mod kill;
 mod lanes;
+mod limits;
+mod mirror;
 mod optimistic;
+mod profiling;
 mod routing;
-pub mod rules;
+mod rules;
 pub mod session;
 mod shadow;
 mod statement_stats;

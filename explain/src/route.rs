@@ -1,14 +1,11 @@
 //! EXPLAIN ROUTE: where a statement would go now, and why: its facts, what rules and hints say, what it
 //! wants, what is found of every backend. Nothing is sent.
 
-use route::rules::{Counters, Record};
 use route::{Arrival, BackendId, Considered, Explanation, Roles, Wish};
 use sql::Facts;
 
 use crate::written::shown;
-use command::command_policy::CommandPolicy;
 use command::target::CommandTarget;
-use engine::rules::evaluate_rules::{Form, RuleInput};
 use engine::session::PooledSession;
 
 /// What would become of a statement.
@@ -22,7 +19,7 @@ pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explana
     session.doubt_refused(&mut facts, || analysis.digest.hash());
     told.statement(&facts, text);
     told.digest(&analysis.digest);
-    let order = tell_rules(session, &mut told, &facts, text);
+    let order = session.explain_rules(&mut told, &facts, text);
     session.command.policy = Some(Box::new(order));
     let backend = tell_way(session, &mut told, &facts);
     let lane = match session.would_use_lane(text, &facts, backend) {
@@ -32,30 +29,6 @@ pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explana
     told.find("lane", "", lane);
     session.command.policy = None;
     told
-}
-
-/// What each rule says of a statement, and what its hints do; what is to be done of it.
-fn tell_rules(
-    session: &PooledSession,
-    told: &mut Explanation,
-    facts: &Facts,
-    text: &[u8],
-) -> CommandPolicy {
-    let rule_set = session.env.rule_set();
-    let input = RuleInput {
-        text,
-        facts,
-        digest: None,
-        attributes: &[],
-        sequence: 0,
-        form: Form::Text,
-    };
-    let hints = session.hints(&rule_set, &input);
-    told.hints(&hints);
-    let mut record = Record::default();
-    let judgement = session.judge(&rule_set, &input, &Counters::default(), &mut record);
-    told.rules(&rule_set.compiled.rules, &record, &judgement);
-    session.order_of(&rule_set, &judgement, &hints)
 }
 
 /// Returns the backend that is decided for.

@@ -6,6 +6,19 @@
 //!                                                        ▲                                      │
 //!                                                        └────── sent again elsewhere ◄─────────┘
 //! ```
+//!
+//! Each feature is a folder, whose `mod.rs` says what the feature does. It is called here:
+//!
+//! | feature | step | entry |
+//! |---|---|---|
+//! | `rules` | rules | `apply_rules` |
+//! | `limits` | rules; lane, run | `pass_limit`, which `rules` calls; `alarm` |
+//! | `profiling` | rules | `choose_profile`, which `rules` calls |
+//! | `mirror` | behind rules | `mirror` |
+//! | `optimistic` | target; ended | `move_to_primary`; `note_optimistic` |
+//! | `lanes` | lane; behind acquire | `try_lane`; `try_new_lane` |
+//! | `injection` | run; ended | `inject_before`; `inject_after` |
+//! | scripts (crate `scripted`) | before the first step | `CommandScript::act`, which `PooledSession::run` calls |
 
 use std::borrow::Cow;
 
@@ -37,6 +50,7 @@ impl PooledSession {
         if let Some(ending) = self.apply_rules(statement).await? {
             return Ok(ending);
         }
+        self.mirror(statement);
         if let Some(ending) = self.kill_here(statement).await? {
             return Ok(ending);
         }
@@ -286,17 +300,9 @@ impl PooledSession {
                 if let Outcome::Err(_) = done.outcome {
                     self.undo_settings(query);
                 }
-                if self.routing.optimistic().is_some()
-                    || matches!(query.facts.kind, StatementKind::Begin(_))
-                {
-                    self.note_optimistic(query, command_target, done);
-                }
             }
             Statement::Execution(executing) => {
                 self.after_execute(executing.id, &executing.key, done).await;
-                if self.routing.optimistic().is_some() {
-                    self.note_execution(executing.execution(), done);
-                }
             }
             Statement::Bulk(bulk) => {
                 self.unbind(&bulk.key);
@@ -307,6 +313,7 @@ impl PooledSession {
                 return Ok(Ending::of(done));
             }
         }
+        self.note_optimistic(statement, command_target, done);
         if self.injects() && (!statement.command_part().has_more() || done.outcome != Outcome::Ok) {
             Box::pin(self.inject_after(statement, done)).await?;
         }

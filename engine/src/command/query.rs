@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use config::LaneUse;
 use sql::Facts;
 use wire::Command;
 
@@ -65,6 +66,16 @@ impl PooledSession {
             let attributes = query.query().named_attributes(self.client.capabilities());
             self.note_attributes(&attributes.unwrap_or_default());
         }
+    }
+
+    /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
+    /// where it may use a lane, by how it begins, and where rules look at digests.
+    fn read_facts(&mut self, facts: &mut Facts, text: &[u8], bytes: usize) -> Option<u64> {
+        let first = text.trim_ascii_start().first();
+        let may_use =
+            self.routing.state().lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+        let for_rules = self.env.rule_set.borrow().compiled.rules.needs().digest;
+        self.read_digest(facts, text, bytes, may_use || for_rules)
     }
 
     /// Takes a statement for a read whose functions are declared to read only.

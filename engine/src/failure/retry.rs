@@ -318,11 +318,7 @@ impl PooledSession {
         cut: CutTransaction,
         reason: CloseReason,
     ) {
-        if self.has_only_begin() {
-            self.begins_again();
-        }
-        if self.routing.optimistic().is_some() {
-            self.lose_optimistic_backend();
+        if self.lose_optimistic_backend() {
             return;
         }
         self.env.relay.note_cut(&self.watch, kind, &cut.why);

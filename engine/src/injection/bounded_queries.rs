@@ -26,7 +26,7 @@ const ERROR_BYTES_MAX: usize = 4 << 10;
 
 /// On which side of the client's statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(super) enum Side {
     /// The client waits.
     Before,
     /// The client has its reply.
@@ -34,7 +34,7 @@ pub(crate) enum Side {
 }
 
 impl PooledSession {
-    pub(crate) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
+    pub(super) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
         let Some(lease) = &mut self.held.lease else {
             return Err(ConnectionError::Closed.into());
         };
@@ -47,7 +47,7 @@ impl PooledSession {
     }
 
     /// Sends a statement of a rule's, and reads what comes of it.
-    pub(crate) async fn ask_injected(
+    pub(super) async fn ask_injected(
         &mut self,
         injecting: &mut Injecting,
         statement: &[u8],
@@ -82,7 +82,7 @@ impl PooledSession {
     }
 
     /// Sends a statement, and notes what it does besides.
-    pub(crate) async fn hear_injected(
+    pub(super) async fn hear_injected(
         &mut self,
         injecting: &mut Injecting,
         statement: &[u8],
@@ -105,7 +105,7 @@ impl PooledSession {
     }
 
     /// The reply to a statement that is killed when it takes too long.
-    pub(crate) async fn ask_in_time(
+    pub(super) async fn ask_in_time(
         &mut self,
         injection: &Injection,
         statement: &[u8],
@@ -157,7 +157,7 @@ impl PooledSession {
 
     /// Before the client's statement it is seen whether the client is still there. Behind it the client
     /// gets the rest of its reply, and may leave: that ends nothing.
-    pub(crate) async fn while_asked<T>(
+    pub(super) async fn while_asked<T>(
         &mut self,
         side: Side,
         asked: impl Future<Output = T>,
@@ -196,7 +196,7 @@ impl PooledSession {
 }
 
 /// What the server said against a statement.
-pub(crate) fn failure_of(own: &OwnReply) -> Option<String> {
+pub(super) fn failure_of(own: &OwnReply) -> Option<String> {
     match own.outcome {
         Outcome::Ok => None,
         Outcome::Err(number) => {

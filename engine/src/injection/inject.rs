@@ -34,18 +34,20 @@ use relay::outcome::CutOff;
 use stats::messages::shown_failure;
 
 impl PooledSession {
+    /// Whether a rule has something sent before or behind the command of the moment.
+    #[inline]
+    pub(crate) fn injects(&self) -> bool {
+        let policy = self.command.policy.as_ref();
+        policy.is_some_and(|it| it.injecting.is_some())
+    }
+
     /// Sends what is to be sent before the client's command, on the connection that this will have.
     pub(crate) async fn inject_before(
         &mut self,
         statement: &Statement<'_>,
         needs: &Needs,
     ) -> Result<(), CutReply> {
-        let injecting = self
-            .command
-            .policy
-            .as_mut()
-            .and_then(|it| it.injecting.take());
-        let Some(mut injecting) = injecting else {
+        let Some(mut injecting) = self.take_injecting() else {
             return Ok(());
         };
         if !Injection::goes_with(statement.facts()) || self.may_not_inject() {
@@ -60,6 +62,10 @@ impl PooledSession {
             order.injecting = Some(injecting);
         }
         sent
+    }
+
+    fn take_injecting(&mut self) -> Option<Box<Injecting>> {
+        self.command.policy.as_mut()?.injecting.take()
     }
 
     /// What is set for the next transaction, the first statement that reads takes; a transaction of XA
@@ -129,12 +135,7 @@ impl PooledSession {
         statement: &Statement<'_>,
         done: &Done,
     ) -> Result<(), CutOff> {
-        let injecting = self
-            .command
-            .policy
-            .as_mut()
-            .and_then(|it| it.injecting.take());
-        let Some(mut injecting) = injecting else {
+        let Some(mut injecting) = self.take_injecting() else {
             return Ok(());
         };
         let took = self.command.timing.taken();
@@ -311,13 +312,13 @@ impl PooledSession {
         self.is_in_transaction_now() && facts.tables().next().is_none()
     }
 
-    pub(crate) fn is_in_transaction_now(&self) -> bool {
+    pub(super) fn is_in_transaction_now(&self) -> bool {
         // Some have begun and have no flag: by SAVEPOINT without autocommit.
         self.client.status().contains(StatusFlags::IN_TRANS)
             || self.sql_state.session().pins().has(Pin::Transaction)
     }
 
-    pub(crate) fn injected_failed(&self, injecting: &Injecting, statement: &str, why: &str) {
+    pub(super) fn injected_failed(&self, injecting: &Injecting, statement: &str, why: &str) {
         match injecting.rule {
             Some(rule) => self.env.rule_set().counters.injected_failed(rule),
             None => self.env.shared.profiling.fails(),

@@ -17,7 +17,7 @@ const OWN_BYTES_MAX: usize = 64 << 10;
 
 impl PooledSession {
     /// Asks for what is about to be set, so that it can be set back.
-    pub(crate) async fn remember(
+    pub(super) async fn remember(
         &mut self,
         injecting: &mut Injecting,
         names: &[Box<str>],
@@ -55,7 +55,7 @@ impl PooledSession {
     }
 
     /// Sets back what was set.
-    pub(crate) async fn set_back(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
+    pub(super) async fn set_back(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
         // What the client's statement has set stays so.
         let changes = self.tracking.changes();
         let is_own = |name: &str| changes.value_of(name.as_bytes()).is_none();
@@ -63,17 +63,10 @@ impl PooledSession {
         if injecting.undo.is_empty() {
             return Ok(());
         }
-        let mut statement = b"SET ".to_vec();
-        for (at, (name, literal)) in injecting.undo.iter().enumerate() {
-            if at > 0 {
-                statement.push(b',');
-            }
-            statement.extend_from_slice(b"SESSION ");
-            statement.extend_from_slice(name.as_bytes());
-            statement.push(b'=');
-            statement.extend_from_slice(literal);
-        }
-        injecting.undo.clear();
+        let undo = injecting.undo.drain(..);
+        let set = undo.map(|(name, to)| [b"SESSION ", name.as_bytes(), b"=", &to].concat());
+        let set: Vec<Vec<u8>> = set.collect();
+        let statement = [b"SET ".as_slice(), &set.join(&b',')].concat();
         injecting.sent += 1;
         let own = self.ask_own(&statement).await?;
         if let Some(error) = failure_of(&own) {
@@ -87,7 +80,7 @@ impl PooledSession {
     }
 
     /// Ends a transaction that is not the client's, and empties a list that is not.
-    pub(crate) async fn leave_no_trace(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
+    pub(super) async fn leave_no_trace(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
         if std::mem::take(&mut injecting.has_begun) {
             injecting.sent += 1;
             let own = self.ask_own(b"COMMIT AND NO CHAIN NO RELEASE").await?;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 /// The time in UTC, with microseconds. A time that no calendar has is 1970's begin.
-pub(super) fn timestamp(at: SystemTime) -> String {
+pub(crate) fn timestamp(at: SystemTime) -> String {
     let at = Timestamp::try_from(at).unwrap_or_default();
     format!("{at:.6}")
 }

@@ -17,7 +17,7 @@ use backend::recorded_reads::Execution;
 
 impl PooledSession {
     /// It was killed, as KILL QUERY does it.
-    pub(crate) fn interrupted(&mut self, sequence: u8) {
+    pub(super) fn interrupted(&mut self, sequence: u8) {
         let error = errors::interrupted();
         let tally = Tally {
             error: Some((error.code.number, error.code.sqlstate)),
@@ -27,8 +27,7 @@ impl PooledSession {
             outcome: Outcome::Err(error.code.number),
             tally,
             next_sequence: sequence,
-            fingerprint: None,
-            message: None,
+            ..Done::answered_by_proxy()
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
         self.reply_error(sequence, &error);
@@ -92,8 +91,7 @@ impl PooledSession {
             outcome: own.outcome,
             tally: own.tally,
             next_sequence: 1,
-            fingerprint: None,
-            message: None,
+            ..Done::answered_by_proxy()
         };
         crate::exchange::observe::observe(self, Command::QUERY, &facts, query.text, &done);
         self.env.pool_env.store.return_facts(facts);

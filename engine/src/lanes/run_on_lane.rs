@@ -19,7 +19,7 @@ use registry::session_control::Ask;
 
 impl PooledSession {
     /// Boards a lane and waits for the reply. None where the lane takes nobody any more.
-    pub(crate) async fn run_on_lane(
+    pub(super) async fn run_on_lane(
         &mut self,
         lane: &Rc<SharedLane>,
         statement: &Statement<'_>,

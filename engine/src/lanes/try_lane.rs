@@ -150,21 +150,6 @@ impl PooledSession {
         }
     }
 
-    /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
-    /// where it may ride, by how it begins, and where rules look at digests.
-    pub(crate) fn read_facts(
-        &mut self,
-        facts: &mut Facts,
-        text: &[u8],
-        bytes: usize,
-    ) -> Option<u64> {
-        let first = text.trim_ascii_start().first();
-        let may_use =
-            self.routing.state().lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
-        let for_rules = self.env.rule_set.borrow().compiled.rules.needs().digest;
-        self.read_digest(facts, text, bytes, may_use || for_rules)
-    }
-
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
     fn lanes(&self) -> LaneUse {
         let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);

@@ -46,7 +46,7 @@ impl PooledSession {
 
     /// Takes an optimistic transaction to the primary, if the session has one. An error: it is rolled back, and
     /// [`replay_failed`](Self::replay_failed) tells the client.
-    pub(crate) async fn try_primary(&mut self) -> Result<(), ReplayFailure> {
+    pub(super) async fn try_primary(&mut self) -> Result<(), ReplayFailure> {
         let Some(optimistic_state) = self.routing.optimistic_mut() else {
             return Ok(());
         };
@@ -76,7 +76,10 @@ impl PooledSession {
         self.begin_again(begin).await?;
         for (read, number) in reads.iter().zip(1..) {
             let done = match &read.recorded {
-                RecordedRead::Text(incoming) => self.ask_again(incoming).await?,
+                RecordedRead::Text(incoming) => {
+                    let read_again = self.say_again(incoming).await;
+                    read_again.map_err(ReplayFailure::Cut)?
+                }
                 RecordedRead::Prepared(execution) => self.execute_again(execution).await?,
             };
             let is_over = done.outcome == Outcome::Ok && !self.is_in_transaction();
@@ -113,10 +116,6 @@ impl PooledSession {
                 Err(cut) => return Err(ReplayFailure::Cut(cut)),
             }
         }
-    }
-
-    async fn ask_again(&mut self, incoming: &Incoming) -> Result<Done, ReplayFailure> {
-        self.say_again(incoming).await.map_err(ReplayFailure::Cut)
     }
 
     async fn say_again(&mut self, incoming: &Incoming) -> Result<Done, CutReply> {
@@ -207,7 +206,7 @@ impl PooledSession {
     }
 
     /// Tells the client. What it says before it ends its transaction is not executed.
-    pub(crate) async fn replay_failed(
+    pub(super) async fn replay_failed(
         &mut self,
         failed: ReplayFailure,
         sequence: u8,
@@ -240,7 +239,7 @@ impl PooledSession {
     }
 
     /// The same where the client is still sending.
-    pub(crate) fn cut_within_command(&self) -> CutOff {
+    pub(super) fn cut_within_command(&self) -> CutOff {
         let text = "the transaction was rolled back while the client was sending a long statement";
         CutOff::new(Failure::new(FailureKind::BackendLost, text), None)
     }

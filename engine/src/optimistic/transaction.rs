@@ -21,6 +21,7 @@ use crate::routing::routing_state::Optimistic;
 use crate::session::PooledSession;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done, Reached};
+use command::statement::Statement;
 use command::target::CommandTarget;
 use link::query_command::{Arrived, QueryCommand};
 use registry::session_control::Ask;
@@ -217,13 +218,29 @@ impl PooledSession {
         is_directed || !matches!(wanted, Wanted::Same(_))
     }
 
-    /// Behind a statement in text: an optimistic transaction has begun, or has read.
+    /// A statement has ended: an optimistic transaction may have begun, or has read.
+    #[inline]
     pub(crate) fn note_optimistic(
         &mut self,
-        query: &QueryCommand,
+        statement: &Statement<'_>,
         command_target: CommandTarget,
         done: &Done,
     ) {
+        let is_open = self.routing.optimistic().is_some();
+        match statement {
+            Statement::Text(query)
+                if is_open || matches!(query.facts.kind, StatementKind::Begin(_)) =>
+            {
+                self.note_text(query, command_target, done);
+            }
+            Statement::Execution(executing) if is_open => {
+                self.note_execution(executing.execution(), done);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_text(&mut self, query: &QueryCommand, command_target: CommandTarget, done: &Done) {
         let (facts, incoming) = (&query.facts, query.incoming());
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         if let Some(optimistic_state) = self.routing.optimistic_mut() {
@@ -254,8 +271,7 @@ impl PooledSession {
         }
     }
 
-    /// Behind an EXECUTE.
-    pub(crate) fn note_execution(&mut self, execution: Execution, done: &Done) {
+    fn note_execution(&mut self, execution: Execution, done: &Done) {
         if let (Some(optimistic_state), Some(fingerprint)) =
             (self.routing.optimistic_mut(), done.fingerprint)
             && route::is_repeatable(&execution.key.facts)
@@ -281,9 +297,6 @@ impl PooledSession {
     ) -> Result<Option<After>, CutOff> {
         self.report(cut);
         self.watch.withdraw(Ask::BackendDown);
-        if self.has_only_begin() {
-            self.begins_again();
-        }
         self.lose_optimistic_backend();
         if !route::is_repeatable(facts) {
             self.forget_reads();
@@ -291,13 +304,20 @@ impl PooledSession {
         self.move_to_primary(sequence).await
     }
 
-    /// The backend is gone. The client still is in its transaction, which goes on at the primary.
-    pub(crate) fn lose_optimistic_backend(&mut self) {
+    /// The backend is gone. Whether the client's transaction goes on at the primary.
+    pub(crate) fn lose_optimistic_backend(&mut self) -> bool {
+        if self.has_only_begin() {
+            self.begins_again();
+        }
+        if self.routing.optimistic().is_none() {
+            return false;
+        }
         let name = self.backend_name();
         tracing::info!(kind = "transaction_moves", backend = name, user = %self.identity.account().id(), "a transaction that has written nothing has lost its backend; it goes on at the primary");
         self.drop_lease(pool::CloseReason::Broken);
         self.sql_state.session_mut().connection_lost();
         self.sql_state.session_mut().transaction_lost();
+        true
     }
 }
 

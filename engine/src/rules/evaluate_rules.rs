@@ -2,27 +2,25 @@
 //! is sent: it is logged, answered, refused, held up, rewritten. What is left is the command's
 //! [`CommandPolicy`](command::command_policy::CommandPolicy).
 
-use std::borrow::Cow;
-use std::rc::Rc;
 use std::time::SystemTime;
 
-use config::{HintStyle, OnLimit, PinRule, SessionMode};
+use config::{HintStyle, PinRule, SessionMode};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use route::Explanation;
 use route::rules::{
-    Admission, Attribute, By, Chance, Client, Counters, Hints, Judgement, Limited, LocalTime,
-    Occasion, Reply, RuleRecorder,
+    Attribute, By, Chance, Client, Counters, Hints, Judgement, LocalTime, Occasion, Record, Reply,
+    RuleRecorder,
 };
 use sql::Facts;
-use tokio::time::timeout;
 use wire::ErrorCode;
 use wire::attribute::QueryAttribute;
 use wire::errors::{self, ProxyError};
 
 use crate::session::PooledSession;
 use crate::session::session_start::{hold_of, pin_of};
+use crate::session::text_table::text_column;
 use backend::rule_set::RuleSet;
-use backend::statement_limits::{Inside, Passage, enter};
 use command::command_policy::CommandPolicy;
 use command::ending::Ending;
 use command::statement::Statement;
@@ -31,7 +29,7 @@ use relay::outcome::{After, CutOff};
 use script_host::shadow_queue::Reflection;
 
 /// What a client wants done.
-pub struct RuleInput<'a> {
+pub(crate) struct RuleInput<'a> {
     /// The statement.
     pub text: &'a [u8],
     /// What its text says.
@@ -48,7 +46,7 @@ pub struct RuleInput<'a> {
 
 /// How its reply looks, and what of a judgement is of account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// COM_QUERY.
     Text,
     /// COM_STMT_PREPARE: it is refused or rewritten, and the rest waits for the execution.
@@ -57,8 +55,22 @@ pub enum Form {
     Binary,
 }
 
+impl<'a> RuleInput<'a> {
+    /// A text alone.
+    pub(super) fn of_text(text: &'a [u8], facts: &'a Facts, sequence: u8) -> Self {
+        Self {
+            text,
+            facts,
+            digest: None,
+            attributes: &[],
+            sequence,
+            form: Form::Text,
+        }
+    }
+}
+
 /// What becomes of a command.
-pub(crate) enum Ruled {
+pub(super) enum Ruled {
     /// The client has its reply.
     Answered(After),
     /// It goes on, with another text if one is given.
@@ -106,19 +118,11 @@ impl PooledSession {
             Statement::Execution(executing) => {
                 let (attributes, sequence) = (&executing.attributes, executing.incoming.sequence);
                 let told = self.rule_execute(&executing.key, attributes, sequence);
-                let after = told.await?;
-                if after.is_none() && self.command.policy.is_some() {
-                    self.mirror_execute(executing);
-                }
-                after
+                told.await?
             }
             Statement::Bulk(bulk) => {
                 let told = self.rule_execute(&bulk.key, &[], bulk.incoming.sequence);
-                let after = told.await?;
-                if after.is_none() && self.command.policy.is_some() {
-                    self.mirror_bulk_execute(bulk);
-                }
-                after
+                told.await?
             }
         };
         Ok(after.map(Ending::last))
@@ -151,7 +155,7 @@ impl PooledSession {
     }
 
     /// Asks about a command, and does what is to be done before it is sent.
-    pub(crate) async fn rule(&mut self, input: &RuleInput<'_>) -> Result<Ruled, CutOff> {
+    pub(super) async fn rule(&mut self, input: &RuleInput<'_>) -> Result<Ruled, CutOff> {
         let rule_set = self.env.rule_set();
         let nothing = Counters::default();
         let counters = match input.form {
@@ -162,10 +166,7 @@ impl PooledSession {
         self.log_not_understood(&rule_set, &judgement);
         let hints = self.hints(&rule_set, input);
         let mut order = self.order_of(&rule_set, &judgement, &hints);
-        if let Some(by) = self.profiled_by(&rule_set, input, (&judgement, &hints)) {
-            let tag = judgement.set_tag.map(|it| it.value);
-            self.profile(&rule_set, by, tag, &mut order.injecting);
-        }
+        self.choose_profile(&rule_set, input, (&judgement, &hints), &mut order);
         if let Some(note) = &mut order.note {
             let mut analysis = sql::Analysis::default();
             analysis.read(input.text, self.sql_state.session().flags());
@@ -202,12 +203,6 @@ impl PooledSession {
             let mode = judgement.session.mode.map(|it| it.value);
             self.keep_longer(mode, judgement.session.pin.map_or(&[], |it| it.value));
         }
-        if let (Form::Text, Some(order)) = (input.form, &self.command.policy)
-            && let Some(reflected) = order.mirror
-        {
-            let sent = text.as_deref().unwrap_or(input.text);
-            self.mirror_query(reflected, input.facts, sent);
-        }
         Ok(Ruled::Goes(text))
     }
 
@@ -233,7 +228,7 @@ impl PooledSession {
     }
 
     /// What the rules say of a command.
-    pub fn judge<'r>(
+    pub(super) fn judge<'r>(
         &self,
         rule_set: &'r RuleSet,
         input: &RuleInput<'_>,
@@ -285,14 +280,13 @@ impl PooledSession {
     }
 
     /// Logs a refusal for what is not understood: the client's statement may be right, and the rule too wide.
-    pub(crate) fn log_not_understood(&self, rule_set: &RuleSet, judgement: &Judgement<'_>) {
+    pub(super) fn log_not_understood(&self, rule_set: &RuleSet, judgement: &Judgement<'_>) {
         let Some(By { value, rule }) = judgement.not_understood else {
             return;
         };
-        let rule = rule_set.compiled.rules.rule(rule);
         tracing::warn!(
             kind = "not_understood",
-            rule = rule.map(|rule| &*rule.name).unwrap_or_default(),
+            rule = rule_set.compiled.rules.name(rule),
             user = %self.identity.account().id(),
             reason = value.reason(),
             "the proxy has refused a statement, because a rule may concern it and the proxy does not understand it"
@@ -300,7 +294,7 @@ impl PooledSession {
     }
 
     /// What the statement's script says, and the statement itself.
-    pub fn hints<'a>(&'a self, rule_set: &'a RuleSet, input: &RuleInput<'a>) -> Hints<'a> {
+    fn hints<'a>(&'a self, rule_set: &'a RuleSet, input: &RuleInput<'a>) -> Hints<'a> {
         let accepted: &[HintStyle] = rule_set.hints_of(self.identity.account());
         let rules = &rule_set.compiled.hints;
         let mut hints = Hints::default();
@@ -315,8 +309,25 @@ impl PooledSession {
         hints
     }
 
+    /// What each rule says of a statement, and what its hints do. Returned: what they want of it.
+    pub fn explain_rules(
+        &self,
+        explanation: &mut Explanation,
+        facts: &Facts,
+        text: &[u8],
+    ) -> CommandPolicy {
+        let rule_set = self.env.rule_set();
+        let input = RuleInput::of_text(text, facts, 0);
+        let hints = self.hints(&rule_set, &input);
+        explanation.hints(&hints);
+        let mut record = Record::default();
+        let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut record);
+        explanation.rules(&rule_set.compiled.rules, &record, &judgement);
+        self.order_of(&rule_set, &judgement, &hints)
+    }
+
     /// Says an error of a rule's; whether it was one.
-    pub(crate) fn refuses(&mut self, sequence: u8, reply: &Reply<'_>) -> bool {
+    pub(super) fn refuses(&mut self, sequence: u8, reply: &Reply<'_>) -> bool {
         let Reply::Error {
             code,
             sqlstate,
@@ -351,19 +362,13 @@ impl PooledSession {
         columns: &[String],
         rows: &[Vec<config::Cell>],
     ) {
-        use wire::column::{ColumnDefinition, ColumnType};
-        /// `utf8mb4_general_ci`, which every server knows.
-        const COLLATION: u16 = 45;
         let width = rows
             .iter()
             .flatten()
             .map(|cell| cell.bytes().map_or(0, <[u8]>::len));
         let width = u32::try_from(width.max().unwrap_or_default()).unwrap_or(u32::MAX);
         let definitions: Vec<_> = (columns.iter())
-            .map(|name| {
-                let kind = ColumnType::VAR_STRING;
-                ColumnDefinition::new(name.as_bytes(), kind, COLLATION, width.max(1))
-            })
+            .map(|name| text_column(name, width.max(1)))
             .collect();
         if let Some(subject) = &mut self.command.subject {
             subject.answer.rows += rows.len() as u64;
@@ -385,62 +390,6 @@ impl PooledSession {
             0,
         );
         self.reply_packets(&packets);
-    }
-
-    /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
-    async fn pass_limit(
-        &mut self,
-        rule_set: &RuleSet,
-        sequence: u8,
-        by: &By<Limited<'_>>,
-    ) -> Result<Option<After>, CutOff> {
-        let limited = &by.value;
-        let env = Rc::clone(&self.env);
-        match env.shared.limits.admit(limited, env.now()) {
-            Admission::Now => {}
-            Admission::After(wait) => {
-                rule_set.counters.queued(by.rule);
-                if let Err(failure) = self.wait_unless_killed(tokio::time::sleep(wait)).await {
-                    return self.refuse(&failure, sequence).map(Some);
-                }
-            }
-            Admission::Refused => return Ok(Some(self.over_limit(rule_set, sequence, by))),
-        }
-        let Some(max) = limited.limit.concurrency else {
-            return Ok(None);
-        };
-        let inside = match enter(&env.shared.limits, limited.key, max) {
-            Passage::In(inside) => Some(inside),
-            Passage::Waits(_) if limited.limit.on_limit == OnLimit::Refuse => None,
-            Passage::Waits(mut waiting) => {
-                self.command.timing.queues();
-                rule_set.counters.queued(by.rule);
-                let called = timeout(limited.limit.timeout, waiting.called());
-                match self.wait_unless_killed(called).await {
-                    Ok(called) => called.ok(),
-                    Err(failure) => return self.refuse(&failure, sequence).map(Some),
-                }
-            }
-        };
-        match inside {
-            None => Ok(Some(self.over_limit(rule_set, sequence, by))),
-            Some(inside) => {
-                self.stay_inside(inside);
-                Ok(None)
-            }
-        }
-    }
-
-    fn stay_inside(&mut self, inside: Inside) {
-        self.command.policy.get_or_insert_default().inside = Some(inside);
-    }
-
-    fn over_limit(&mut self, rule_set: &RuleSet, sequence: u8, by: &By<Limited<'_>>) -> After {
-        rule_set.counters.refused(by.rule);
-        let rule = rule_set.compiled.rules.rule(by.rule);
-        let name = rule.map(|rule| &*rule.name).unwrap_or_default();
-        self.reply_error(sequence, &errors::rule_limit(name));
-        After::Next
     }
 
     /// The session keeps its connection for longer from now on.
@@ -465,10 +414,7 @@ impl PooledSession {
 fn attributes<'a>(attributes: &'a [QueryAttribute<'a>]) -> impl Iterator<Item = Attribute<'a>> {
     attributes.iter().map(|it| Attribute {
         name: it.name,
-        value: match &it.value {
-            Cow::Borrowed(value) => value,
-            Cow::Owned(value) => value,
-        },
+        value: &it.value,
     })
 }
 

@@ -1,5 +1,14 @@
-//! Rules and hints about a command: what they say, and what follows from that before anything is sent.
+//! Rules and hints: what the operator, or a comment of the statement, wants done with a statement.
+//!
+//! The entry is `apply_rules`, which the pipeline calls in the step "rules". It costs one branch if there are no rules, and
+//! no hints that count. It answers, refuses, delays or rewrites the statement. What is left is the command's
+//! [`CommandPolicy`](command::command_policy::CommandPolicy), which later steps read. `close_order` ends the policy behind
+//! the reply.
+//!
+//! What is no statement yet comes in elsewhere: COM_STMT_PREPARE (`rule_prepare`), a statement that is too long to be
+//! held (`rule_large`), and commands that stand for a statement (`rule_command`, `rule_replication`).
 
-pub mod evaluate_rules;
-pub(crate) mod follow_policy;
+mod command_rules;
+pub(crate) mod evaluate_rules;
+mod make_policy;
 pub(crate) mod prepared_rules;

@@ -8,13 +8,13 @@ use config::ReplicaUse;
 use route::rules::Reply;
 use sql::{Doubts, Lexer, TokenKind};
 use wire::attribute::QueryAttribute;
-use wire::column::{ColumnDefinition, ColumnType};
 use wire::query::Query;
 use wire::statement::PrepareOk;
 use wire::{Capabilities, StatusFlags, errors};
 
 use super::evaluate_rules::{Form, RuleInput, Ruled};
 use crate::session::PooledSession;
+use crate::session::text_table::text_column;
 use backend::prepared_statement::Definitions;
 use backend::prepared_statement::{Original, StatementKey};
 use link::client_command::Incoming;
@@ -44,12 +44,8 @@ impl PooledSession {
             facts: Rc::clone(&key.facts),
         };
         let input = RuleInput {
-            text: original.text.bytes(),
-            facts: &original.facts,
-            digest: None,
-            attributes: &[],
-            sequence,
             form: Form::Prepare,
+            ..RuleInput::of_text(original.text.bytes(), &original.facts, sequence)
         };
         let mut key = match self.rule(&input).await? {
             Ruled::Answered(after) => return Ok(Preparing::Answered(after)),
@@ -73,7 +69,7 @@ impl PooledSession {
     }
 
     /// Asks about a COM_STMT_EXECUTE that came with these attributes. `Some`: the client has its reply.
-    pub(crate) async fn rule_execute(
+    pub(super) async fn rule_execute(
         &mut self,
         key: &StatementKey,
         attributes: &[QueryAttribute<'_>],
@@ -88,12 +84,9 @@ impl PooledSession {
             return Ok(None);
         }
         let input = RuleInput {
-            text: text.bytes(),
-            facts: &facts,
-            digest: None,
             attributes,
-            sequence,
             form: Form::Binary,
+            ..RuleInput::of_text(text.bytes(), &facts, sequence)
         };
         Ok(match Box::pin(self.rule(&input)).await? {
             Ruled::Answered(after) => Some(after),
@@ -125,14 +118,7 @@ impl PooledSession {
             return Ok(());
         }
         let rule_set = self.env.rule_set();
-        let input = RuleInput {
-            text: query.text,
-            facts: &facts,
-            digest: None,
-            attributes: &[],
-            sequence: incoming.sequence,
-            form: Form::Text,
-        };
+        let input = RuleInput::of_text(query.text, &facts, incoming.sequence);
         let judgement = self.judge(&rule_set, &input, &rule_set.counters, &mut ());
         self.log_not_understood(&rule_set, &judgement);
         let text = match &judgement.reply.as_ref().map(|by| &by.value) {
@@ -187,13 +173,9 @@ impl PooledSession {
 
     /// Definitions of texts, and what ends them.
     fn define(&self, names: &[String], payloads: &mut Vec<Vec<u8>>) {
-        /// `utf8mb4_general_ci`, which every server knows.
-        const COLLATION: u16 = 45;
         for name in names {
-            let kind = ColumnType::VAR_STRING;
-            let definition = ColumnDefinition::new(name.as_bytes(), kind, COLLATION, 1 << 16);
             let mut payload = Vec::new();
-            definition.encode(self.client.capabilities(), &mut payload);
+            text_column(name, 1 << 16).encode(self.client.capabilities(), &mut payload);
             payloads.push(payload);
         }
         let has_eof = !self

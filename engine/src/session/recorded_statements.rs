@@ -3,12 +3,10 @@
 
 use command::trace::Trace;
 use route::Explanation;
-use route::rules::{Counters, Record};
 use session::Outcome;
 use sql::Facts;
 
 use super::PooledSession;
-use crate::rules::evaluate_rules::{Form, RuleInput};
 use backend::exchange_outcome::Done;
 use command::statement::Statement;
 
@@ -100,19 +98,7 @@ impl PooledSession {
         let mut analysis = sql::Analysis::default();
         analysis.read(text, self.sql_state.session().flags());
         told.digest(&analysis.digest);
-        let rule_set = self.env.rule_set();
-        let input = RuleInput {
-            text,
-            facts,
-            digest: None,
-            attributes: &[],
-            sequence: 0,
-            form: Form::Text,
-        };
-        told.hints(&self.hints(&rule_set, &input));
-        let mut record = Record::default();
-        let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut record);
-        told.rules(&rule_set.compiled.rules, &record, &judgement);
+        self.explain_rules(&mut told, facts, text);
         match trace.pins.is_empty() {
             true => told.wanted(trace.wanted),
             false => told.find("pinned by", "", &trace.pins),

@@ -31,13 +31,9 @@ impl TextTable {
         capabilities: Capabilities,
         status: StatusFlags,
     ) -> Vec<u8> {
-        /// `utf8mb4_general_ci`, which every server knows.
-        const COLLATION: u16 = 45;
-        let columns: Vec<ColumnDefinition<'_>> = (self.columns.iter())
-            .map(|name| {
-                ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, 1 << 16)
-            })
-            .collect();
+        let columns = self.columns.iter();
+        let columns = columns.map(|name| text_column(name, 1 << 16));
+        let columns: Vec<_> = columns.collect();
         let rows = self.rows.iter().map(|row| {
             let values = row.iter();
             values.map(|value| value.as_ref().map(|text| text.as_bytes()))
@@ -59,4 +55,10 @@ impl TextTable {
     pub(super) fn row_count(&self) -> u64 {
         self.rows.len() as u64
     }
+}
+
+/// A column of texts that belongs to no table, in `utf8mb4_general_ci`, which every server knows.
+pub(crate) fn text_column(name: &str, length: u32) -> ColumnDefinition<'_> {
+    const COLLATION: u16 = 45;
+    ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, length)
 }

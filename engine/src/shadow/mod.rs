@@ -1,5 +1,5 @@
-//! Sessions without a client beside a client's session: for mirrored statements and for questions of scripts.
+//! Sessions without a client beside a client's session: they run mirrored statements (folder `mirror`) and statements that
+//! scripts send elsewhere.
 
-pub(crate) mod mirror;
-pub(crate) mod script_query;
-pub(crate) mod shadow_session;
+mod script_query;
+mod shadow_session;

@@ -13,7 +13,7 @@ use script_host::shadow_queue::{QueuedScriptQuery, Replied};
 
 impl PooledSession {
     /// Runs what is asked, and says what came of it.
-    pub(crate) async fn reply_to(&mut self, asked: QueuedScriptQuery) -> Result<After, CutOff> {
+    pub(super) async fn reply_to(&mut self, asked: QueuedScriptQuery) -> Result<After, CutOff> {
         let (replied, after) = match &asked.inquiry.parameters {
             None => {
                 let payload = query(&asked.inquiry.text, self.client.capabilities());

@@ -1,44 +1,21 @@
-//! What rules and hints want of a command, made from their judgement and followed while it runs.
+//! What rules and hints want of a command, made from their judgement, until the command is over.
 
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use config::ReplicaUse;
 use net::clock;
 use route::rules::{Hints, Judgement};
-use route::{BackendId, Family, Position, Roles, Wanted, Wish, Written};
+use route::{Family, Position};
 use session::Outcome;
-use sql::Facts;
-use tokio::task::JoinHandle;
 
 use crate::session::PooledSession;
 use backend::rule_set::RuleSet;
 use command::command_policy::{CommandPolicy, Note, Reflected};
 use command::injecting::Injecting;
-use command::target::CommandTarget;
-use registry::session_control::{Ask, SessionControl};
 use stats::profiles::LeftOut;
-
-/// After which a statement is killed once more that has had its time, was killed, and still runs.
-const KILL_AGAIN: Duration = Duration::from_secs(2);
-
-/// A bound of time for a statement: when it is over, the statement is killed as KILL QUERY does it.
-pub(crate) struct Alarm {
-    task: JoinHandle<()>,
-    watch: Rc<SessionControl>,
-}
-
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        self.task.abort();
-        self.watch.withdraw(Ask::KillStatement);
-    }
-}
 
 impl PooledSession {
     /// What rules and hints want of a command.
-    pub fn order_of(
+    pub(super) fn order_of(
         &self,
         rule_set: &RuleSet,
         judgement: &Judgement<'_>,
@@ -126,110 +103,6 @@ impl PooledSession {
             sql::Server::MySql(_) | sql::Server::Unknown => Family::MySql,
         };
         Position::parse(family, gtid).ok()
-    }
-
-    /// Where the order of the moment sends a statement; none where it leaves that open.
-    pub(crate) fn policy_target(&self, facts: &Facts) -> Option<CommandTarget> {
-        let Some(order) = self.command.policy.as_ref().filter(|it| it.directs()) else {
-            return self
-                .routing
-                .state()
-                .choice
-                .backend()
-                .map(|_| CommandTarget::Ordered(Roles::Any));
-        };
-        if order.backend.is_some() {
-            return Some(CommandTarget::Ordered(Roles::Any));
-        }
-        let is_own = order
-            .cluster
-            .is_none_or(|it| it == self.routing.state().cluster);
-        let roles = match order.role.unwrap_or(self.routing.state().replicas) {
-            ReplicaUse::Primary => Roles::Primary,
-            ReplicaUse::Replica => Roles::Replica,
-            ReplicaUse::Any => Roles::Any,
-            ReplicaUse::Split => match route::wanted(facts, self.transaction()) {
-                Wanted::Primary(_) => Roles::Primary,
-                Wanted::Replica(_) => Roles::Replica,
-                Wanted::Same(_) if is_own => return Some(CommandTarget::Same),
-                Wanted::Same(_) => Roles::Primary,
-            },
-        };
-        Some(match is_own && roles == self.routing.state().roles() {
-            true => CommandTarget::Home,
-            false => CommandTarget::Ordered(roles),
-        })
-    }
-
-    /// A backend for a command of which the order says where it goes.
-    pub fn ordered<'a>(
-        &self,
-        roles: Roles,
-        tried: &'a [BackendId],
-        seats: &'a [BackendId],
-        written: &'a Written,
-    ) -> Wish<'a> {
-        let order = self.command.policy.as_deref();
-        // A rule's word, and a hint's, go before the script's.
-        let is_ordered = order.is_some_and(CommandPolicy::directs);
-        let choice = &self.routing.state().choice;
-        let chosen = choice.backend().filter(|_| !is_ordered).unzip();
-        Wish {
-            cluster: order
-                .and_then(|it| it.cluster)
-                .or(chosen.1)
-                .unwrap_or(self.routing.state().cluster),
-            backend: order.and_then(|it| it.backend).or(chosen.0),
-            lag_max: order.and_then(|it| it.lag_max),
-            written,
-            ..self.wish(roles, tried, seats)
-        }
-    }
-
-    /// A statement that its replica could not serve goes to a primary of the same cluster.
-    pub(crate) fn after_ordered(&mut self, roles: Roles) -> CommandTarget {
-        if let Some(order) = self.command.policy.as_deref_mut()
-            && roles != Roles::Primary
-        {
-            order.backend = None;
-            return CommandTarget::Ordered(Roles::Primary);
-        }
-        match self.routing.state_mut().choice.take() {
-            Some(_) => CommandTarget::Ordered(Roles::Primary),
-            None => CommandTarget::Ordered(roles),
-        }
-    }
-
-    /// Whether a rule has something sent before or behind the command of the moment.
-    pub(crate) fn injects(&self) -> bool {
-        self.command
-            .policy
-            .as_ref()
-            .is_some_and(|it| it.injecting.is_some())
-    }
-
-    /// Bounds what is sent now, where a rule or hint says so.
-    pub(crate) fn alarm(&self) -> Option<Alarm> {
-        let limit = self.command.policy.as_ref()?.timeout?;
-        let watch = Rc::clone(&self.watch);
-        let id = self.identity.id();
-        let task = tokio::task::spawn_local(async move {
-            tokio::time::sleep(limit).await;
-            tracing::info!(
-                id,
-                ?limit,
-                "a statement runs for longer than it may, and is killed"
-            );
-            loop {
-                watch.kill_overdue();
-                // A server that had not begun by then forgets a kill.
-                tokio::time::sleep(KILL_AGAIN).await;
-            }
-        });
-        Some(Alarm {
-            task,
-            watch: Rc::clone(&self.watch),
-        })
     }
 
     /// The command is over: what was ordered of it is done, and what is to be logged is logged.

@@ -1,17 +1,14 @@
-//! Which statements are profiled, and what is told of those that were: what is sent around them is an
-//! injection like a rule's.
+//! What the proxy reports of a statement that was profiled: a row of a table, and a line of a file if there is one.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use route::Backend;
-use route::rules::{Hints, Judgement, Purpose};
+use route::rules::Purpose;
 use serde_json::{Map, Value};
 use session::Outcome;
-use sql::Facts;
 
-use super::timestamp::timestamp;
-use crate::rules::evaluate_rules::{Form, RuleInput};
+use crate::injection::timestamp::timestamp;
 use crate::session::PooledSession;
 use backend::exchange_outcome::Done;
 use backend::injected_events::rows_examined;
@@ -19,84 +16,15 @@ use backend::injected_results::{
     Cost, Finding, Found, InjectionReport, Profile, ProfileReason, ProfiledEnding, collect_reports,
     without_own,
 };
-use backend::rule_set::RuleSet;
 use command::injecting::Injecting;
 use command::statement::Statement;
 use stats::journal::{Entry, Log};
 use stats::messages::{shown, shown_failure};
-use stats::profiles::{LeftOut, ProfileView};
+use stats::profiles::ProfileView;
 use stats::table::{SAMPLE_BYTES_MAX, shortened};
 
 impl PooledSession {
-    /// Whether chance has chosen the next statement, as far as its text need not be looked at.
-    pub(crate) fn is_picked(&self, rule_set: &RuleSet) -> bool {
-        if !rule_set.samples {
-            return false;
-        }
-        let below = |bound| self.env.relay.login.dice.borrow_mut().below(bound);
-        let user = self.user();
-        let profiling = &rule_set.compiled.profiling;
-        profiling.picks(self.identity.id(), user, below)
-    }
-
-    /// Who has chosen a statement to be profiled, if anybody has.
-    pub(crate) fn profiled_by(
-        &self,
-        rule_set: &RuleSet,
-        input: &RuleInput<'_>,
-        (judgement, hints): (&Judgement<'_>, &Hints<'_>),
-    ) -> Option<Arc<str>> {
-        if input.form == Form::Prepare {
-            return None;
-        }
-        if let Some(rule) = judgement.profile {
-            let rule = rule_set.compiled.rules.rule(rule);
-            return rule.map(|rule| Arc::clone(&rule.name));
-        }
-        if hints.profile {
-            return Some(Arc::from("hint"));
-        }
-        let digest = || sql::digest(input.text, self.sql_state.session().flags()).hash();
-        let is_meant = self.command.is_sampled && rule_set.compiled.profiling.picks_digest(digest);
-        is_meant.then(|| Arc::from("chance"))
-    }
-
-    /// What is sent around a statement that was chosen, unless a rule has something sent.
-    pub(crate) fn profile(
-        &self,
-        rule_set: &RuleSet,
-        by: Arc<str>,
-        tag: Option<&str>,
-        injecting: &mut Option<Box<Injecting>>,
-    ) {
-        if injecting.is_some() {
-            self.env.shared.profiling.leaves_out(LeftOut::Rule);
-            return;
-        }
-        let profiling = &rule_set.compiled.profiling;
-        let profile = Injecting::profile(profiling, by, tag);
-        *injecting = Some(Box::new(profile));
-    }
-
-    /// Nothing is sent around a statement: if it was to be profiled, that is counted.
-    pub(crate) fn leaves_out(&self, injecting: &Injecting, why: LeftOut) {
-        if injecting.is_profile() {
-            self.env.shared.profiling.leaves_out(why);
-        }
-    }
-
-    /// Why nothing may be sent around a statement that is its session's next.
-    pub(crate) fn left_out(facts: &Facts) -> LeftOut {
-        let asks = sql::Uses::FOUND_ROWS
-            .with(sql::Uses::ROW_COUNT)
-            .with(sql::Uses::DIAGNOSTICS);
-        match facts.uses.has(asks) {
-            true => LeftOut::AsksAboutLast,
-            false => LeftOut::Transaction,
-        }
-    }
-
-    /// Tells of a statement that was profiled: in the table, and in the file if there is one.
+    /// Reports a statement that was profiled.
     pub(crate) fn tell_profile(
         &self,
         injecting: &mut Injecting,
@@ -112,15 +40,12 @@ impl PooledSession {
         }
         let now = self.env.now().0;
         let view = self.profile_view(injecting, statement, done, (now, taken, backend));
-        if self.settings_now().config.profiling.file.is_some() {
+        let settings = Arc::clone(&self.env.pool_env.settings.borrow());
+        if settings.config.profiling.file.is_some() {
             self.write_profile(injecting, &view);
         }
         let insight = &self.env.relay.recorder.stats;
         insight.profiles.borrow_mut().note(Arc::new(view));
-    }
-
-    fn settings_now(&self) -> Arc<backend::settings::Settings> {
-        Arc::clone(&self.env.pool_env.settings.borrow())
     }
 
     fn profile_view(

@@ -1,0 +1,86 @@
+//! Which statements are profiled.
+
+use std::sync::Arc;
+
+use route::rules::{Hints, Judgement};
+use sql::Facts;
+
+use crate::rules::evaluate_rules::{Form, RuleInput};
+use crate::session::PooledSession;
+use backend::rule_set::RuleSet;
+use command::command_policy::CommandPolicy;
+use command::injecting::Injecting;
+use stats::profiles::LeftOut;
+
+impl PooledSession {
+    /// Whether chance has chosen the next statement, as far as its text need not be looked at.
+    pub(crate) fn is_picked(&self, rule_set: &RuleSet) -> bool {
+        if !rule_set.samples {
+            return false;
+        }
+        let below = |bound| self.env.relay.login.dice.borrow_mut().below(bound);
+        let user = self.user();
+        let profiling = &rule_set.compiled.profiling;
+        profiling.picks(self.identity.id(), user, below)
+    }
+
+    /// Has something sent around a statement if it is to be profiled, unless a rule has something sent.
+    pub(crate) fn choose_profile(
+        &self,
+        rule_set: &RuleSet,
+        input: &RuleInput<'_>,
+        (judgement, hints): (&Judgement<'_>, &Hints<'_>),
+        policy: &mut CommandPolicy,
+    ) {
+        let Some(by) = self.profiled_by(rule_set, input, (judgement, hints)) else {
+            return;
+        };
+        if policy.injecting.is_some() {
+            self.env.shared.profiling.leaves_out(LeftOut::Rule);
+            return;
+        }
+        let tag = judgement.set_tag.map(|it| it.value);
+        let profile = Injecting::profile(&rule_set.compiled.profiling, by, tag);
+        policy.injecting = Some(Box::new(profile));
+    }
+
+    /// Who has chosen a statement to be profiled, if anybody has.
+    fn profiled_by(
+        &self,
+        rule_set: &RuleSet,
+        input: &RuleInput<'_>,
+        (judgement, hints): (&Judgement<'_>, &Hints<'_>),
+    ) -> Option<Arc<str>> {
+        if input.form == Form::Prepare {
+            return None;
+        }
+        if let Some(rule) = judgement.profile {
+            let rule = rule_set.compiled.rules.rule(rule);
+            return rule.map(|rule| Arc::clone(&rule.name));
+        }
+        if hints.profile {
+            return Some(Arc::from("hint"));
+        }
+        let digest = || sql::digest(input.text, self.sql_state.session().flags()).hash();
+        let is_meant = self.command.is_sampled && rule_set.compiled.profiling.picks_digest(digest);
+        is_meant.then(|| Arc::from("chance"))
+    }
+
+    /// Nothing is sent around a statement: if it was to be profiled, that is counted.
+    pub(crate) fn leaves_out(&self, injecting: &Injecting, why: LeftOut) {
+        if injecting.is_profile() {
+            self.env.shared.profiling.leaves_out(why);
+        }
+    }
+
+    /// Why nothing may be sent around a statement that is its session's next.
+    pub(crate) fn left_out(facts: &Facts) -> LeftOut {
+        let asks = sql::Uses::FOUND_ROWS
+            .with(sql::Uses::ROW_COUNT)
+            .with(sql::Uses::DIAGNOSTICS);
+        match facts.uses.has(asks) {
+            true => LeftOut::AsksAboutLast,
+            false => LeftOut::Transaction,
+        }
+    }
+}
