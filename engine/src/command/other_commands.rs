@@ -1,4 +1,4 @@
-//! Commands that no server answers in a pooled session: those of replication, and bytes that mean nothing.
+//! Commands that a pooled session does not know: those of replication, and bytes that mean nothing.
 
 use std::rc::Rc;
 

@@ -32,7 +32,21 @@ impl PooledSession {
         (judgement, hints): (&Judgement<'_>, &Hints<'_>),
         policy: &mut CommandPolicy,
     ) {
-        let Some(by) = self.profiled_by(rule_set, input, (judgement, hints)) else {
+        let profiling = &rule_set.compiled.profiling;
+        let digest = || sql::digest(input.text, self.sql_state.session().flags()).hash();
+        let by = match judgement.profile {
+            _ if input.form == Form::Prepare => None,
+            Some(rule) => {
+                let rule = rule_set.compiled.rules.rule(rule);
+                rule.map(|rule| Arc::clone(&rule.name))
+            }
+            None if hints.profile => Some(Arc::from("hint")),
+            None => {
+                let is_meant = self.command.is_sampled && profiling.picks_digest(digest);
+                is_meant.then(|| Arc::from("chance"))
+            }
+        };
+        let Some(by) = by else {
             return;
         };
         if policy.injecting.is_some() {
@@ -40,30 +54,8 @@ impl PooledSession {
             return;
         }
         let tag = judgement.set_tag.map(|it| it.value);
-        let profile = Injecting::profile(&rule_set.compiled.profiling, by, tag);
+        let profile = Injecting::profile(profiling, by, tag);
         policy.injecting = Some(Box::new(profile));
-    }
-
-    /// Who has chosen a statement to be profiled, if anybody has.
-    fn profiled_by(
-        &self,
-        rule_set: &RuleSet,
-        input: &RuleInput<'_>,
-        (judgement, hints): (&Judgement<'_>, &Hints<'_>),
-    ) -> Option<Arc<str>> {
-        if input.form == Form::Prepare {
-            return None;
-        }
-        if let Some(rule) = judgement.profile {
-            let rule = rule_set.compiled.rules.rule(rule);
-            return rule.map(|rule| Arc::clone(&rule.name));
-        }
-        if hints.profile {
-            return Some(Arc::from("hint"));
-        }
-        let digest = || sql::digest(input.text, self.sql_state.session().flags()).hash();
-        let is_meant = self.command.is_sampled && rule_set.compiled.profiling.picks_digest(digest);
-        is_meant.then(|| Arc::from("chance"))
     }
 
     /// Nothing is sent around a statement: if it was to be profiled, that is counted.

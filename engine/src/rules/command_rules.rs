@@ -46,33 +46,28 @@ impl PooledSession {
         Some(After::Next)
     }
 
-    /// Asks the rules about a command of replication, from which on the session is relayed. `Some`: it is refused, and
-    /// the client knows.
+    /// Asks the rules about a command of replication, from which on the session is relayed. They may say where. `Some`: it
+    /// is refused, and the client knows.
     pub(crate) fn rule_replication(&mut self, sequence: u8) -> Option<After> {
         let unread = Facts {
             doubts: Doubts::RELAYED,
             ..Facts::default()
         };
-        let refused = self.refuses_unsent(sequence, b"", &unread);
-        if refused.is_none() {
-            self.command.policy = self.placed_by_rules(sequence, &unread);
+        if let Some(refused) = self.refuses_unsent(sequence, b"", &unread) {
+            return Some(refused);
         }
-        refused
-    }
-
-    /// Where the rules send a session that is relayed from here on.
-    fn placed_by_rules(&self, sequence: u8, facts: &Facts) -> Option<Box<CommandPolicy>> {
         let rule_set = self.env.rule_set();
-        let input = RuleInput::of_text(b"", facts, sequence);
+        let input = RuleInput::of_text(b"", &unread, sequence);
         let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut ());
         let policy = self.order_of(&rule_set, &judgement, &Hints::default());
-        policy.directs().then(|| {
+        self.command.policy = policy.directs().then(|| {
             Box::new(CommandPolicy {
                 role: policy.role,
                 cluster: policy.cluster,
                 backend: policy.backend,
                 ..CommandPolicy::default()
             })
-        })
+        });
+        None
     }
 }
