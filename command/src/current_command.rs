@@ -5,11 +5,13 @@ use std::time::Duration;
 use crate::command_policy::CommandPolicy;
 use crate::delivery::Delivery;
 use crate::trace::Trace;
+use route::Use;
 use stats::statement_stats::Subject;
 use stats::timing::Timing;
 
 /// One command. A new value takes its place when the next packet has come, when a script sends a further command, and
-/// while the proxy runs a command of its own for the session: so nothing of one command reaches another.
+/// while the proxy runs a command of its own for the session. Its end leaves nothing but its times. So nothing of one
+/// command reaches another.
 #[derive(Default)]
 pub struct CurrentCommand {
     /// When it came, left, and had its reply.
@@ -22,6 +24,8 @@ pub struct CurrentCommand {
     pub subject: Option<Subject>,
     /// Who gets its reply.
     pub delivery: Delivery,
+    /// What its backend is used for.
+    pub use_for: Use,
     /// Chance has chosen it to be profiled, as far as its text need not be looked at.
     pub is_sampled: bool,
     /// It needs an empty list of warnings.
@@ -53,12 +57,24 @@ impl CurrentCommand {
         }
     }
 
-    /// Lets a command of the proxy's own, whose reply nobody gets, take this one's place. Returns this one.
+    /// The command has ended. Its times stay: its connection goes back at its end, and a script's further command comes
+    /// then.
+    #[inline]
+    pub fn end(&mut self) {
+        *self = Self {
+            timing: self.timing,
+            ..Self::default()
+        };
+    }
+
+    /// Lets a command of the proxy's own, whose reply nobody gets, take this one's place. It prepares a backend for this
+    /// one. Returns this one.
     #[inline]
     pub fn begin_unheard(&mut self) -> Self {
         let unheard = Self {
             timing: self.timing,
             delivery: Delivery::Nobody,
+            use_for: self.use_for,
             ..Self::default()
         };
         std::mem::replace(self, unheard)
@@ -71,5 +87,38 @@ impl CurrentCommand {
             timing: self.timing,
             ..client
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running() -> CurrentCommand {
+        CurrentCommand {
+            policy: Some(Box::default()),
+            use_for: Use::Writes,
+            wants_clear: true,
+            passed: Some((9, 1)),
+            ..CurrentCommand::arrived(Duration::from_secs(7))
+        }
+    }
+
+    #[test]
+    fn an_ended_command_leaves_only_its_times() {
+        let mut command = running();
+        command.end();
+        assert_eq!(command.timing.read(), Duration::from_secs(7));
+        assert!(command.policy.is_none() && command.passed.is_none());
+        assert!(command.use_for == Use::Any && !command.wants_clear);
+    }
+
+    #[test]
+    fn a_command_of_the_proxys_own_needs_the_backend_that_the_clients_command_needs() {
+        let mut command = running();
+        let client = command.begin_unheard();
+        assert!(command.use_for == Use::Writes && command.policy.is_none());
+        command.end_unheard(client);
+        assert!(command.wants_clear && command.policy.is_some());
     }
 }

@@ -92,7 +92,7 @@ impl PooledSession {
     fn settle_on(&mut self, conn: &mut BackendConn) {
         self.sql_state.pending_answers().takes(conn);
         self.tracking.forget_changes();
-        self.routing.state_mut().last = Some(conn.backend.id);
+        self.routing.state_mut().runs_at(conn.backend.id);
         self.held.running = Some(Running {
             backend: Arc::clone(&conn.backend),
             thread_id: conn.thread_id,

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use config::SessionMode;
 use pool::CloseReason;
-use route::Use;
 use sql::ProxyExplain;
 use wire::Command;
 
@@ -137,10 +136,14 @@ impl PooledSession {
         }
     }
 
+    /// A command has come. Others see no statement of the session until its text is read.
+    pub fn begin_command(&mut self, command: CurrentCommand) {
+        self.command = command;
+        self.watch.set_digest(0);
+    }
+
     /// One command, up to the end of its reply.
     pub async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        self.routing.state().use_for.set(Use::Any);
-        self.watch.set_digest(0);
         self.keep_inherited();
         let after = match self.arrived(incoming) {
             arrived if self.routing.cut_transaction().is_some() => {
@@ -158,11 +161,12 @@ impl PooledSession {
             }
             Arrived::Other(incoming) => Box::pin(self.perform(Arrived::Other(incoming))).await,
         };
-        if self.command.policy.is_some() && after.is_ok() {
-            self.close_order();
-        }
         match &after {
-            Ok(_) => self.note_answered(),
+            Ok(_) => {
+                self.close_order();
+                self.note_answered();
+                self.command.end();
+            }
             Err(cut) => self.note_cut_off(&cut.failure),
         }
         after

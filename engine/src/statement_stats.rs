@@ -96,7 +96,7 @@ impl PooledSession {
         let end = StatementEnd {
             error,
             message: done.message.as_deref().unwrap_or_default(),
-            backend: self.routing.state().last,
+            backend: self.routing.state().last(),
             ended: Ended {
                 has_failed: error.is_some(),
                 rows_sent: tally.rows_before.saturating_add(tally.rows),
@@ -147,7 +147,7 @@ impl PooledSession {
     #[cold]
     pub(crate) fn note_cut_off(&mut self, failure: &Failure) {
         match failure.err_payload(true) {
-            Some(payload) => self.note_failed(&payload, self.routing.state().last),
+            Some(payload) => self.note_failed(&payload, self.routing.state().last()),
             None => self.command.subject = None,
         }
     }

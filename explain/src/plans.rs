@@ -133,7 +133,7 @@ fn explaining(session: &PooledSession, due: &Subject, ended: &Statement<'_>) -> 
     let planned = Planned::of(&statement, &filled, flags)?;
     let env = &session.env;
     let topology = env.pool_env.topology.borrow();
-    let backend = topology.backend(session.routing.state().last?)?;
+    let backend = topology.backend(session.routing.state().last()?)?;
     let cluster = topology
         .clusters
         .iter()

@@ -32,7 +32,11 @@ pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explana
 }
 
 /// Returns the backend that is decided for.
-fn tell_way(session: &PooledSession, told: &mut Explanation, facts: &Facts) -> Option<BackendId> {
+fn tell_way(
+    session: &mut PooledSession,
+    told: &mut Explanation,
+    facts: &Facts,
+) -> Option<BackendId> {
     if let Some(unknown) = session
         .command
         .policy
@@ -51,7 +55,7 @@ fn tell_way(session: &PooledSession, told: &mut Explanation, facts: &Facts) -> O
     let roles = match command_target {
         CommandTarget::Ordered(roles) => Some(roles),
         // The session's own would do.
-        CommandTarget::Home if is_ordered => Some(session.routing.state().roles()),
+        CommandTarget::Home if is_ordered => Some(session.routing.settings().roles()),
         _ => None,
     };
     match roles {
@@ -100,7 +104,7 @@ fn tell_candidates(
         CommandTarget::Replica | CommandTarget::Optimistic => Roles::Replica,
         CommandTarget::Ordered(roles) => roles,
         CommandTarget::Home | CommandTarget::Same | CommandTarget::Any => {
-            session.routing.state().roles()
+            session.routing.settings().roles()
         }
     };
     let wish = Wish {

@@ -163,14 +163,14 @@ impl Staged<'_> {
     async fn perform(&mut self, incoming: Incoming) -> Result<After, CutOff> {
         let command = incoming.command;
         if self.asked > 0 {
-            self.session.command = self.session.command.further();
+            self.session.begin_command(self.session.command.further());
         }
         if let Some(kill) = self.session.held.kill.take() {
             // It was for the statement before.
             Box::pin(self.session.outlive(kill)).await?;
         }
         let out = self.scripting.host.out();
-        self.session.routing.state_mut().choice.put_out(out);
+        self.session.routing.state_mut().choice_mut().put_out(out);
         if self.is_elsewhere() {
             self.session.rest().await?;
         }
@@ -218,7 +218,7 @@ impl Staged<'_> {
                 "LOAD DATA needs the session itself, and cannot run in another cluster".to_owned(),
             );
         }
-        let cluster = session.routing.state().cluster;
+        let cluster = session.routing.settings().cluster;
         let beside = match self.scripting.beside.take() {
             Some(beside) if beside.is_in(cluster) => beside,
             _ => session
@@ -274,7 +274,7 @@ impl Staged<'_> {
         self.session
             .routing
             .state_mut()
-            .choice
+            .choice_mut()
             .choose(match (index, backend) {
                 (0, _) => ScriptTarget::Any,
                 (_, Some(backend)) => ScriptTarget::At(backend.id, backend.cluster),
@@ -287,7 +287,7 @@ impl Staged<'_> {
         if self.route.is_some() || self.route_next.is_some() {
             return true;
         }
-        let choice = &self.session.routing.state().choice;
+        let choice = self.session.routing.state().choice();
         self.session.held.lease.as_ref().is_some_and(|lease| {
             let here = lease.conn.backend.id;
             choice.is_out(here) || choice.backend().is_some_and(|(chosen, _)| chosen != here)

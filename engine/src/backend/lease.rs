@@ -59,7 +59,7 @@ impl PooledSession {
                 return Box::pin(self.hold(command_target)).await;
             }
         }
-        self.routing.lane_use_mut().on_lane = None;
+        self.routing.lane_use_mut().note_past(None);
         self.keep_inherited();
         // Others may have asked while it waited for a connection.
         self.take_up_saved();

@@ -422,7 +422,7 @@ impl PooledSession {
         let names = host_names(
             &self.env.relay.login,
             &self.settings,
-            &self.routing.state().destination(),
+            &self.routing.settings().destination(),
         )
         .await;
         let shown = self.client.origin().shown(names);

@@ -56,7 +56,7 @@ impl PooledSession {
             env: &self.env.relay.login,
             settings: &self.settings,
             header: self.client.header(),
-            destination: &self.routing.state().destination(),
+            destination: &self.routing.settings().destination(),
             client: stream,
             client_login: &mut ClientLogin::default(),
             greeting: self.identity.greeting(),

@@ -26,6 +26,7 @@ use session::Outcome;
 use sql::{Effects, Marks, StatementKind};
 
 use crate::command::encode::{Encoded, Refused};
+use crate::lanes::lane_use::LaneFollowUp;
 use crate::lanes::try_lane::LaneOutcome;
 use crate::session::PooledSession;
 use backend::exchange_outcome::{CutReply, Done, Reached};
@@ -87,8 +88,8 @@ impl PooledSession {
             return refused.map(Ending::last);
         }
         let repeat = self.repeat_of(effect_of(statement.facts()), command_target);
-        let on_lane = self.try_lane(statement, command_target).await?;
-        self.deliver(statement, repeat, on_lane).await
+        let (on_lane, follow_up) = self.try_lane(statement, command_target).await?;
+        self.deliver(statement, repeat, on_lane, follow_up).await
     }
 
     /// Takes a command to a backend that runs no statement.
@@ -97,11 +98,10 @@ impl PooledSession {
         command: BackendCommand<'_>,
         (effect, command_target): (Effect, CommandTarget),
     ) -> Result<After, CutOff> {
-        // What the statement before has wished for is of no use to it.
-        self.routing.lane_use_mut().wish = None;
         let mut statement = Statement::Command(command);
+        let repeat = Repeat::of(effect, command_target);
         let on_lane = LaneOutcome::NotOnLane { was_sent: false };
-        let ending = self.deliver(&mut statement, Repeat::of(effect, command_target), on_lane);
+        let ending = self.deliver(&mut statement, repeat, on_lane, LaneFollowUp::Nothing);
         Ok(ending.await?.after)
     }
 
@@ -111,6 +111,7 @@ impl PooledSession {
         statement: &mut Statement<'_>,
         mut repeat: Repeat,
         mut on_lane: LaneOutcome,
+        mut follow_up: LaneFollowUp,
     ) -> Result<Ending, CutOff> {
         let command_target = repeat.command_target;
         loop {
@@ -131,13 +132,16 @@ impl PooledSession {
                 self.reply_error(statement.sequence(), &error);
                 return Ok(Ending::last(After::Next));
             }
-            on_lane = self.try_new_lane(statement, repeat.command_target).await?;
+            on_lane = self
+                .try_new_lane(statement, repeat.command_target, &mut follow_up)
+                .await?;
             if !on_lane.is_untried() {
                 continue;
             }
             self.note_origin(statement);
             match self.run_here(statement, &repeat).await {
                 Ok(Ok(done)) => {
+                    self.learn(follow_up, &done);
                     return self.statement_ended(statement, command_target, &done).await;
                 }
                 Ok(Err(own)) => {
@@ -270,7 +274,7 @@ impl PooledSession {
     }
 
     /// Where it goes.
-    fn target(&self, statement: &Statement<'_>) -> CommandTarget {
+    fn target(&mut self, statement: &Statement<'_>) -> CommandTarget {
         let facts = statement.facts();
         let at_home = || self.policy_target(facts).unwrap_or(CommandTarget::Home);
         match statement {
@@ -292,9 +296,6 @@ impl PooledSession {
         command_target: CommandTarget,
         done: &Done,
     ) -> Result<Ending, CutOff> {
-        if !matches!(statement, Statement::Command(_)) {
-            self.learn(done);
-        }
         match statement {
             Statement::Text(query) => {
                 if let Outcome::Err(_) = done.outcome {

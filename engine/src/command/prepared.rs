@@ -115,7 +115,7 @@ impl PooledSession {
             text,
             self.sql_state.session().values(),
             self.identity.key(),
-            self.routing.state().cluster,
+            self.routing.settings().cluster,
             flags,
             &self.env.rule_set.borrow().compiled.functions,
         )

@@ -73,7 +73,7 @@ impl PooledSession {
     fn read_facts(&mut self, facts: &mut Facts, text: &[u8], bytes: usize) -> Option<u64> {
         let first = text.trim_ascii_start().first();
         let may_use =
-            self.routing.state().lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
+            self.routing.settings().lanes != LaneUse::Off && matches!(first, Some(b's' | b'S'));
         let for_rules = self.env.rule_set.borrow().compiled.rules.needs().digest;
         self.read_digest(facts, text, bytes, may_use || for_rules)
     }

@@ -72,7 +72,7 @@ impl PooledSession {
         // What its last connection knows is nobody's any more.
         self.sql_state.forget_answers();
         self.client.set_status(StatusFlags::AUTOCOMMIT);
-        self.routing.state_mut().begin = BeginProgress::Past;
+        self.routing.state_mut().note_begin(BeginProgress::Past);
         // What it is told is what a login is told.
         self.tracking.reset();
         self.note_wait_timeout();

@@ -32,7 +32,7 @@ impl PooledSession {
     fn server_bytes_max(&self) -> Option<u64> {
         let held = self.held.lease.as_ref().map(|lease| lease.conn.backend.id);
         let home = self.routing.home().map(|home| home.id);
-        let backend: BackendId = held.or(home).or(self.routing.state().last)?;
+        let backend: BackendId = held.or(home).or(self.routing.state().last())?;
         let globals = &self.env.pool_env.shared.globals;
         let value = globals.value(backend, "max_allowed_packet")?;
         std::str::from_utf8(&value).ok()?.parse().ok()

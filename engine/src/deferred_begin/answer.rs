@@ -24,7 +24,7 @@ impl PooledSession {
     /// Whether the client has had the reply to a BEGIN that no server has got yet.
     #[inline]
     pub fn is_begin_deferred(&self) -> bool {
-        self.routing.state().begin == BeginProgress::Deferred
+        self.routing.state().begin() == BeginProgress::Deferred
     }
 
     /// Answers a BEGIN that can be deferred, the end of a transaction whose BEGIN is deferred, or `SET autocommit = 0`.
@@ -46,10 +46,10 @@ impl PooledSession {
             }
             _ => return None,
         };
-        self.routing.state_mut().begin = begin;
+        self.routing.state_mut().note_begin(begin);
         let is_open = begin == BeginProgress::Deferred;
         if is_open {
-            self.routing.state_mut().optimistic.begins_at_primary();
+            self.routing.state_mut().begins_at_primary();
         }
         self.client
             .set_status(self.client.status().with(StatusFlags::IN_TRANS, is_open));
@@ -118,8 +118,8 @@ impl PooledSession {
 
     /// The statement before is no longer the last of which anybody may ask; the transaction goes on.
     pub(crate) fn is_not_alone(&mut self) {
-        if self.routing.state().begin == BeginProgress::Alone {
-            self.routing.state_mut().begin = BeginProgress::Past;
+        if self.routing.state().begin() == BeginProgress::Alone {
+            self.routing.state_mut().note_begin(BeginProgress::Past);
         }
     }
 }

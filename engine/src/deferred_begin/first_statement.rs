@@ -19,11 +19,11 @@ pub(crate) const BEGIN: &str = "START TRANSACTION";
 impl PooledSession {
     /// Where a statement goes: the first one of a transaction where its BEGIN would have gone.
     #[inline]
-    pub(crate) fn target_of_transaction(&self, command_target: CommandTarget) -> CommandTarget {
+    pub(crate) fn target_of_transaction(&mut self, command_target: CommandTarget) -> CommandTarget {
         if !self.is_begin_deferred() {
             return command_target;
         }
-        self.routing.state().use_for.set(Use::Writes);
+        self.command.use_for = Use::Writes;
         CommandTarget::Home
     }
 
@@ -39,10 +39,10 @@ impl PooledSession {
     pub(crate) fn has_begun(&mut self, own: &OwnReply) {
         let status = own.tally.status.unwrap_or_default();
         self.client.note_status(status);
-        self.routing.state_mut().begin = BeginProgress::Past;
+        self.routing.state_mut().note_begin(BeginProgress::Past);
         if status.contains(StatusFlags::IN_TRANS) {
             self.sql_state.session_mut().transaction_begun();
-            self.routing.state_mut().begin = BeginProgress::Alone;
+            self.routing.state_mut().note_begin(BeginProgress::Alone);
         }
     }
 

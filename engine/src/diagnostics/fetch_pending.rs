@@ -27,7 +27,7 @@ impl PooledSession {
     /// # Errors
     /// The session ends.
     pub(crate) async fn fetch_diagnostics(&mut self) -> Result<(), Failure> {
-        let on_lane = self.routing.lane_use_mut().on_lane.take();
+        let on_lane = self.routing.lane_use_mut().take_past();
         let is_owed = self.sql_state.pending_answers().is_owed();
         if let Some(on_lane) = on_lane.filter(|_| is_owed) {
             self.rerun_unheard(on_lane).await;
@@ -37,7 +37,7 @@ impl PooledSession {
             return Ok(());
         };
         let sub_pool = lease.conn.sub_pool.id;
-        if self.routing.state().last == Some(lease.conn.backend.id) {
+        if self.routing.state().last() == Some(lease.conn.backend.id) {
             return self.find_answers(sub_pool).await;
         }
         // Nobody takes the connection that it leaves there, and so nobody asks.
@@ -96,7 +96,7 @@ impl PooledSession {
         let is_elsewhere = self
             .routing
             .state()
-            .last
+            .last()
             .is_some_and(|last| last != backend.id);
         is_elsewhere && self.owes_answers()
     }
@@ -154,7 +154,7 @@ impl PooledSession {
         self.wait_for_saving().await;
         self.take_up_saved();
         // What has ridden no connection knows.
-        if self.sql_state.pending_answers().is_owed() && self.routing.lane_use().on_lane.is_none() {
+        if self.sql_state.pending_answers().is_owed() && !self.routing.lane_use().has_past() {
             match self.held.lease.take() {
                 Some(lease) => self.ask_answers(lease).await?,
                 None => self.take_answers_along().await?,

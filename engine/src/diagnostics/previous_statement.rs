@@ -205,7 +205,10 @@ impl PooledSession {
         let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
             && self.sql_state.session().diagnostics().found_rows.is_none();
         if is_about_list || is_about_rows {
-            self.hold(self.command_target(facts)).await?;
+            // This finds the answer, which decides which statement runs in this one's place. That statement has other
+            // facts, and its transaction may move first: so its target is another one, and is chosen later.
+            let target_of_answer = self.command_target(facts);
+            self.hold(target_of_answer).await?;
             // Somebody may have taken it meanwhile.
             wait_unless_killed(self).await;
         }

@@ -95,7 +95,7 @@ impl PooledSession {
             let question = text(conn, question);
             prefix.add(PreamblePurpose::Position(before), Command::QUERY, &question);
         }
-        if let Some(position) = &self.routing.state().awaited {
+        if let Some(position) = self.routing.state().awaited() {
             let limit = self.settings.config.balance.timeout_consistency;
             let wait = text(conn, position.wait_statement(limit));
             prefix.add(PreamblePurpose::Await, Command::QUERY, &wait);

@@ -85,7 +85,7 @@ impl PooledSession {
     async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
         let told = self.move_to_primary(sequence).await?;
         if told.is_none() {
-            self.routing.state_mut().begin = BeginProgress::Alone;
+            self.routing.state_mut().note_begin(BeginProgress::Alone);
         }
         Ok(told.map_or(Outwaited::Again, Outwaited::Told))
     }

@@ -251,7 +251,7 @@ impl PooledSession {
         let last = self
             .routing
             .state()
-            .last
+            .last()
             .and_then(|last| topology.backend(last));
         last.map(|last| last.name.clone()).unwrap_or_default()
     }
@@ -331,7 +331,7 @@ impl PooledSession {
     pub(crate) fn transaction_lost(&mut self) {
         self.sql_state.session_mut().transaction_lost();
         self.client.end_transaction();
-        self.routing.state_mut().begin = BeginProgress::Past;
+        self.routing.state_mut().note_begin(BeginProgress::Past);
     }
 
     pub(crate) fn bond(&self) -> Bond {

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use route::lane_check::DigestStats;
+use route::lane_check::{DigestStats, NotLaneable};
 use route::{Backend, BackendId};
+use wire::Capabilities;
 
 use backend::recorded_reads::Execution;
 use command::statement::Statement;
@@ -19,36 +20,58 @@ pub(crate) struct LaneChoice {
     pub stats: DigestStats,
 }
 
-/// A statement that would use a lane if one had room, or a connection were idle for another one.
-pub(crate) struct LaneWish {
-    pub digest: u64,
-    pub stats: DigestStats,
+/// What else is done about a statement that needs a connection of the session's own.
+#[derive(Clone, Copy)]
+pub(crate) enum LaneFollowUp {
+    /// Nothing.
+    Nothing,
+    /// It is measured, because too few statements with its digest have run on this backend.
+    Measure { backend: BackendId, digest: u64 },
+    /// Its connection becomes a lane. It would use one if one had room, or if a connection were idle for another one.
+    OpenLane { digest: u64, stats: DigestStats },
 }
 
-/// A statement with whose digest too few have run: it is measured.
-pub(crate) struct Probe {
-    pub backend: BackendId,
-    pub digest: u64,
+/// Why a statement uses no lane.
+pub(crate) struct LaneRefusal {
+    pub why: NotLaneable,
+    pub follow_up: LaneFollowUp,
+}
+
+impl From<NotLaneable> for LaneRefusal {
+    fn from(why: NotLaneable) -> Self {
+        let follow_up = LaneFollowUp::Nothing;
+        Self { why, follow_up }
+    }
 }
 
 /// What a session keeps of its statements on lanes.
 #[derive(Default)]
 pub(crate) struct LaneUseState {
-    /// Its place on lanes, since its first ride.
-    pub lane_request: Option<Rc<LaneRequest>>,
-    /// The last statement, if it has ridden and left what its client may ask for.
-    pub on_lane: Option<Past>,
-    /// The statement of the moment, where it is measured.
-    pub probe: Option<Probe>,
-    /// The same, where it would ride.
-    pub wish: Option<LaneWish>,
+    /// Its place on lanes, since its first statement there.
+    lane_request: Option<Rc<LaneRequest>>,
+    /// The last statement, if it ran on a lane and left something that its client may ask for.
+    past: Option<Past>,
 }
 
 impl LaneUseState {
-    /// What was noted of the statement before is forgotten.
-    pub(crate) fn begin_statement(&mut self) {
-        self.probe = None;
-        self.wish = None;
+    /// The session's place on lanes, made for a client with these capabilities.
+    pub(crate) fn request(&mut self, capabilities: Capabilities) -> Rc<LaneRequest> {
+        let new = || Rc::new(LaneRequest::new(capabilities));
+        Rc::clone(self.lane_request.get_or_insert_with(new))
+    }
+
+    /// The last statement has left this on a lane; none: its client has nothing to ask for there.
+    pub(crate) fn note_past(&mut self, past: Option<Past>) {
+        self.past = past;
+    }
+
+    pub(crate) fn take_past(&mut self) -> Option<Past> {
+        self.past.take()
+    }
+
+    /// Whether the client may ask about a statement that ran on a lane.
+    pub(crate) fn has_past(&self) -> bool {
+        self.past.is_some()
     }
 }
 

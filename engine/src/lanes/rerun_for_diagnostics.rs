@@ -31,7 +31,8 @@ impl PooledSession {
         };
         self.observe(Command::QUERY, &Facts::default(), b"", &done);
         self.reply_error(sequence, &error);
-        self.routing.lane_use_mut().on_lane = Some(Past::Interrupted);
+        let lane_use = self.routing.lane_use_mut();
+        lane_use.note_past(Some(Past::Interrupted));
     }
 
     /// What the client may ask of a statement that has ridden is left on the connection that is held:

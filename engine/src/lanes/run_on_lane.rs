@@ -29,12 +29,7 @@ impl PooledSession {
         let Some(load) = load_of(statement, seen) else {
             return Ok(None);
         };
-        let lane_request = self
-            .routing
-            .lane_use_mut()
-            .lane_request
-            .get_or_insert_with(|| Rc::new(LaneRequest::new(seen)));
-        let lane_request = Rc::clone(lane_request);
+        let lane_request = self.routing.lane_use_mut().request(seen);
         self.tracking.begin_on_lane(lane);
         self.swap_io(&lane_request);
         *lane_request.end.borrow_mut() = None;

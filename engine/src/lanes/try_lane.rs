@@ -12,8 +12,7 @@ use session::Outcome;
 use sql::Facts;
 use wire::Capabilities;
 
-use crate::lanes::lane_use::Past;
-use crate::lanes::lane_use::{LaneChoice, LaneWish, Probe};
+use crate::lanes::lane_use::{LaneChoice, LaneFollowUp, LaneRefusal, Past};
 use crate::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::exchange_outcome::Done;
@@ -49,38 +48,48 @@ impl LaneOutcome {
 }
 
 impl PooledSession {
-    /// Over a shared lane, if it may ride.
+    /// Over a shared lane, if it may ride. Otherwise the second value is for the connection that it gets.
     pub(crate) async fn try_lane(
         &mut self,
         statement: &Statement<'_>,
         command_target: CommandTarget,
-    ) -> Result<LaneOutcome, CutOff> {
-        self.routing.lane_use_mut().begin_statement();
+    ) -> Result<(LaneOutcome, LaneFollowUp), CutOff> {
         self.take_up_saved();
         match self.choice(statement, command_target) {
-            Ok(choice) => self.travel(statement, command_target, choice).await,
-            Err(stays) => {
-                self.env.lanes.counts.note_unused(stays);
-                Ok(LaneOutcome::NotOnLane { was_sent: false })
+            Ok(choice) => {
+                let on_lane = self.travel(statement, command_target, choice).await?;
+                Ok((on_lane, LaneFollowUp::Nothing))
+            }
+            Err(LaneRefusal { why, follow_up }) => {
+                self.env.lanes.counts.note_unused(why);
+                Ok((LaneOutcome::NotOnLane { was_sent: false }, follow_up))
             }
         }
     }
 
     /// The same over a new lane, if it would have ridden and no connection was idle for that: the one
-    /// that it has waited for is shared with those who come next.
+    /// that it has waited for is shared with those who come next. That is tried once.
     pub(crate) async fn try_new_lane(
         &mut self,
         statement: &Statement<'_>,
         command_target: CommandTarget,
+        follow_up: &mut LaneFollowUp,
     ) -> Result<LaneOutcome, CutOff> {
-        match self.new_lane(statement) {
+        match self.new_lane(statement, follow_up) {
             Some(choice) => self.travel(statement, command_target, choice).await,
             None => Ok(LaneOutcome::NotOnLane { was_sent: false }),
         }
     }
 
-    fn new_lane(&mut self, statement: &Statement<'_>) -> Option<LaneChoice> {
-        let LaneWish { digest, stats } = self.routing.lane_use_mut().wish.take()?;
+    fn new_lane(
+        &mut self,
+        statement: &Statement<'_>,
+        follow_up: &mut LaneFollowUp,
+    ) -> Option<LaneChoice> {
+        let LaneFollowUp::OpenLane { digest, stats } = *follow_up else {
+            return None;
+        };
+        *follow_up = LaneFollowUp::Nothing;
         let lease = self.held.lease.take()?;
         let backend = Arc::clone(&lease.conn.backend);
         let sub_pool = self.sub_pool(&backend);
@@ -114,7 +123,7 @@ impl PooledSession {
         let sequence = statement.sequence();
         let counts = &env.lanes.counts;
         let flight = env.loads.begin(choice.backend.id);
-        self.routing.state_mut().last = Some(choice.backend.id);
+        self.routing.state_mut().runs_at(choice.backend.id);
         self.watch.settle_at(choice.backend.id, 0);
         let alarm = self.alarm();
         let usual_time = choice.stats.usual_time();
@@ -153,7 +162,7 @@ impl PooledSession {
     /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
     fn lanes(&self) -> LaneUse {
         let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);
-        ordered.unwrap_or(self.routing.state().lanes)
+        ordered.unwrap_or(self.routing.settings().lanes)
     }
 
     /// The lane that a statement is to use.
@@ -161,40 +170,39 @@ impl PooledSession {
         &mut self,
         statement: &Statement<'_>,
         command_target: CommandTarget,
-    ) -> Result<LaneChoice, NotLaneable> {
+    ) -> Result<LaneChoice, LaneRefusal> {
         let bytes = statement.incoming().packets.len();
         self.check(bytes, statement.facts(), statement.command_part())?;
         match statement {
             Statement::Text(_) => {}
             Statement::Execution(executing) => self.check_execution(executing)?,
-            Statement::Bulk(_) | Statement::Command(_) => return Err(NotLaneable::Execution),
+            Statement::Bulk(_) | Statement::Command(_) => return Err(NotLaneable::Execution.into()),
         }
         self.is_left_one().map_err(|_| NotLaneable::NoLane)?;
         let backend = self
             .backend(command_target, &[])
             .map_err(|_| NotLaneable::NoLane)?;
         if self.routing.waits() {
-            return Err(NotLaneable::Waits);
+            return Err(NotLaneable::Waits.into());
         }
         let env = Rc::clone(&self.env);
         let digest = self.digest_of(statement);
         let stats = env.lanes.stats(backend.id, digest);
-        if let Err(stays) = stats.is_short() {
-            self.routing.lane_use_mut().probe = Some(Probe {
-                backend: backend.id,
-                digest,
-            });
-            return Err(stays);
+        if let Err(why) = stats.is_short() {
+            let backend = backend.id;
+            let follow_up = LaneFollowUp::Measure { backend, digest };
+            return Err(LaneRefusal { why, follow_up });
         }
         if env.loads.in_flight(backend.id) == 0 {
-            return Err(NotLaneable::Alone);
+            return Err(NotLaneable::Alone.into());
         }
-        let lane = self.lane_to(&backend);
-        let lane = lane
-            .inspect_err(|_| self.routing.lane_use_mut().wish = Some(LaneWish { digest, stats }))?;
+        let lane = self.lane_to(&backend).map_err(|why| {
+            let follow_up = LaneFollowUp::OpenLane { digest, stats };
+            LaneRefusal { why, follow_up }
+        })?;
         if !self.is_prepared(statement, |key, types| lane.has(key, types)) {
             self.prepare_on_lane(&lane, statement);
-            return Err(NotLaneable::Unprepared);
+            return Err(NotLaneable::Unprepared.into());
         }
         Ok(LaneChoice {
             backend,
@@ -285,7 +293,7 @@ impl PooledSession {
             || self.sql_state.has_cursors()
             || !self.sql_state.session().is_plain();
         let is_owed =
-            self.sql_state.pending_answers().is_owed() && self.routing.lane_use().on_lane.is_none();
+            self.sql_state.pending_answers().is_owed() && !self.routing.lane_use().has_past();
         let tells = self.tracking.needs_own_connection();
         let key = self.identity.key();
         let is_compressed =
@@ -312,7 +320,6 @@ impl PooledSession {
         done: &Done,
         lane_plan: LanePlan,
     ) {
-        self.routing.lane_use_mut().on_lane = None;
         self.command.timing.was(lane_plan.left, lane_plan.ended);
         let traffic = Traffic {
             sent: statement.incoming().packets.len() as u64,
@@ -328,9 +335,8 @@ impl PooledSession {
             self.explainer.plan_later(self, &due, statement);
         }
         let is_owed = self.sql_state.pending_answers().is_owed();
-        if is_owed {
-            self.routing.lane_use_mut().on_lane = Past::of(statement);
-        }
+        let past = is_owed.then(|| Past::of(statement)).flatten();
+        self.routing.lane_use_mut().note_past(past);
         let seen = Observed {
             took: lane_plan.took,
             bytes: lane_plan.bytes,
@@ -340,9 +346,9 @@ impl PooledSession {
         lanes.learn(choice.backend.id, choice.digest, &seen);
     }
 
-    /// One that was measured has ended.
-    pub(crate) fn learn(&mut self, done: &Done) {
-        let Some(probe) = self.routing.lane_use_mut().probe.take() else {
+    /// A statement has ended on the session's connection: notes its times if it is measured.
+    pub(crate) fn learn(&self, follow_up: LaneFollowUp, done: &Done) {
+        let LaneFollowUp::Measure { backend, digest } = follow_up else {
             return;
         };
         let seen = Observed {
@@ -350,6 +356,6 @@ impl PooledSession {
             bytes: done.tally.bytes,
             has_warned: done.outcome != Outcome::Ok || self.sql_state.pending_answers().is_owed(),
         };
-        self.env.lanes.learn(probe.backend, probe.digest, &seen);
+        self.env.lanes.learn(backend, digest, &seen);
     }
 }

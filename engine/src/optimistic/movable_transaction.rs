@@ -30,7 +30,7 @@ impl PooledSession {
     pub(crate) fn note_begun(&mut self, done: &Done) {
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         if is_open && done.outcome == Outcome::Ok {
-            self.routing.state_mut().begin = BeginProgress::Alone;
+            self.routing.state_mut().note_begin(BeginProgress::Alone);
         }
     }
 
@@ -38,7 +38,7 @@ impl PooledSession {
     pub(crate) fn has_only_begin(&self) -> bool {
         let mut pins = self.pins();
         pins.remove(Pin::Transaction);
-        self.routing.state().begin == BeginProgress::Alone
+        self.routing.state().begin() == BeginProgress::Alone
             && self.transaction() == Transaction::Open
             && pins.is_empty()
             && !self.sql_state.has_cursors()
@@ -54,7 +54,7 @@ impl PooledSession {
 
     /// From now on the transaction is one that begins again at the primary, before its next statement.
     pub(crate) fn begins_again(&mut self) {
-        self.routing.state_mut().begin = BeginProgress::Past;
+        self.routing.state_mut().note_begin(BeginProgress::Past);
         let begin = Incoming::of_text(BEGIN.as_bytes(), self.client.capabilities());
         self.routing.begin_optimistic(begin);
     }

@@ -11,7 +11,6 @@ use wire::{Command, StatusFlags, errors};
 
 use crate::failure::cut_transaction::CutTransaction;
 use crate::routing::leave_replica::ROLLBACK;
-use crate::routing::routing_state::Optimistic;
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::{CutReply, Done, Reached};
@@ -229,7 +228,7 @@ impl PooledSession {
             ReplayFailure::Unreachable(failure) => failure,
             ReplayFailure::Changed(how) => {
                 self.end_at_replica(ROLLBACK).await;
-                self.routing.state_mut().optimistic = Optimistic::NotTheNext;
+                self.routing.state_mut().next_begins_at_primary();
                 Failure::saying(FailureKind::ReadsChanged, errors::reads_changed(how))
             }
         };

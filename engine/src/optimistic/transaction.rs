@@ -17,7 +17,6 @@ use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
 use crate::optimistic::replay::ReplayFailure;
-use crate::routing::routing_state::Optimistic;
 use crate::session::PooledSession;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{CutReply, Done, Reached};
@@ -47,7 +46,7 @@ impl PooledSession {
     /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
     /// serializable would keep the replica's own replication from rows that it reads.
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
-        self.routing.state().optimistic == Optimistic::Yes
+        self.routing.state().is_optimistic()
             && self.transaction() == Transaction::None
             && self.held.lease.is_none()
             && self.sql_state.session().is_free()
@@ -267,7 +266,7 @@ impl PooledSession {
                 self.routing.begin_optimistic(incoming.clone());
             }
             Some(Role::Replica) => {}
-            Some(Role::Primary) | None => self.routing.state_mut().optimistic.begins_at_primary(),
+            Some(Role::Primary) | None => self.routing.state_mut().begins_at_primary(),
         }
     }
 

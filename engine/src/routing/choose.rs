@@ -20,14 +20,11 @@ use script_host::script_route::ScriptTarget;
 
 impl PooledSession {
     /// Where a statement of these facts is to go.
-    pub fn command_target(&self, facts: &Facts) -> CommandTarget {
-        self.routing
-            .state()
-            .use_for
-            .set(match route::needs_writable(facts) {
-                true => Use::Writes,
-                false => Use::Any,
-            });
+    pub fn command_target(&mut self, facts: &Facts) -> CommandTarget {
+        self.command.use_for = match route::needs_writable(facts) {
+            true => Use::Writes,
+            false => Use::Any,
+        };
         if let Some(command_target) = self.policy_target(facts) {
             return command_target;
         }
@@ -74,13 +71,13 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         match order.is_some_and(|it| it.backend.is_some()) {
             true => &[],
-            false => self.routing.state().choice.out_ids(),
+            false => self.routing.state().choice().out_ids(),
         }
     }
 
     /// Refuses the current command if scripts exclude every backend for it.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let choice = &self.routing.state().choice;
+        let choice = self.routing.state().choice();
         let order = self.command.policy.as_deref();
         let is_nowhere =
             choice.target == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
@@ -139,13 +136,13 @@ impl PooledSession {
             Some(home) => home.id == only.id && only.role != Some(Role::Replica),
             None => {
                 only.role == Some(Role::Primary)
-                    && only.cluster == self.routing.state().cluster
+                    && only.cluster == self.routing.settings().cluster
                     && only.sessions_max.is_none()
             }
         };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
         let is_free = self.command.policy.is_none()
-            && self.routing.state().choice.backend().is_none()
+            && self.routing.state().choice().backend().is_none()
             && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
@@ -175,7 +172,7 @@ impl PooledSession {
         let last = self
             .routing
             .state()
-            .last
+            .last()
             .filter(|last| !tried.contains(last))?;
         let topology = self.env.pool_env.topology.borrow();
         let backend = topology.backend(last)?;
@@ -186,8 +183,8 @@ impl PooledSession {
     fn at_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let env = Rc::clone(&self.env);
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let roles = self.routing.state().roles();
-        let use_for = self.routing.state().use_for.get();
+        let roles = self.routing.settings().roles();
+        let use_for = self.command.use_for;
         let at_home = self.routing.home().and_then(|home| {
             topology.backend(home.id).filter(|backend| {
                 backend.is_usable()
@@ -200,7 +197,7 @@ impl PooledSession {
             return Ok(Arc::clone(backend));
         }
         let whole = Whole {
-            cluster: self.routing.state().cluster,
+            cluster: self.routing.settings().cluster,
             roles,
             tried,
             use_for,
@@ -261,8 +258,8 @@ impl PooledSession {
             sticky: self.sticky(),
             seats,
             tried,
-            use_for: self.routing.state().use_for.get(),
-            ..Wish::to(self.routing.state().cluster, roles)
+            use_for: self.command.use_for,
+            ..Wish::to(self.routing.settings().cluster, roles)
         }
     }
 }

@@ -19,7 +19,8 @@ use session::track_settings::GtidTracking;
 impl PooledSession {
     /// Whether its reads may go elsewhere than its writes.
     pub(crate) fn is_split(&self) -> bool {
-        self.routing.state().replicas == ReplicaUse::Split && self.mode != SessionMode::Transparent
+        self.routing.settings().replicas == ReplicaUse::Split
+            && self.mode != SessionMode::Transparent
     }
 
     /// Whether its reads have to see certain writes.
@@ -28,7 +29,7 @@ impl PooledSession {
         let is_directed = rule_set.directs || self.has_scripts();
         let may_differ = self.is_split() || (is_directed && self.mode != SessionMode::Transparent);
         let sees =
-            self.routing.state().consistency != Consistency::None || rule_set.raises_consistency;
+            self.routing.settings().consistency != Consistency::None || rule_set.raises_consistency;
         (may_differ && sees) || rule_set.some_see_all
     }
 
@@ -85,8 +86,8 @@ impl PooledSession {
         let cluster = order.and_then(|it| it.cluster);
         let level = order.and_then(|it| it.consistency);
         (
-            cluster.unwrap_or(self.routing.state().cluster),
-            level.unwrap_or(self.routing.state().consistency),
+            cluster.unwrap_or(self.routing.settings().cluster),
+            level.unwrap_or(self.routing.settings().consistency),
         )
     }
 
@@ -95,7 +96,7 @@ impl PooledSession {
         let (cluster, level) = self.level();
         let mut seen = match level {
             // What it writes elsewhere is not kept.
-            Consistency::Session if cluster == self.routing.state().cluster => {
+            Consistency::Session if cluster == self.routing.settings().cluster => {
                 Arc::clone(&self.routing.state().written)
             }
             Consistency::None | Consistency::Session => Arc::default(),
@@ -139,7 +140,7 @@ impl PooledSession {
             return;
         };
         let backend = &lease.conn.backend;
-        let is_own = backend.cluster == self.routing.state().cluster;
+        let is_own = backend.cluster == self.routing.settings().cluster;
         // A transaction's GTID is made where it commits.
         let has_written = self.routing.state().has_unsaid_writes || may_have_written(facts);
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);

@@ -15,7 +15,7 @@ impl PooledSession {
             return self
                 .routing
                 .state()
-                .choice
+                .choice()
                 .backend()
                 .map(|_| CommandTarget::Ordered(Roles::Any));
         };
@@ -24,8 +24,8 @@ impl PooledSession {
         }
         let is_own = order
             .cluster
-            .is_none_or(|it| it == self.routing.state().cluster);
-        let roles = match order.role.unwrap_or(self.routing.state().replicas) {
+            .is_none_or(|it| it == self.routing.settings().cluster);
+        let roles = match order.role.unwrap_or(self.routing.settings().replicas) {
             ReplicaUse::Primary => Roles::Primary,
             ReplicaUse::Replica => Roles::Replica,
             ReplicaUse::Any => Roles::Any,
@@ -36,7 +36,7 @@ impl PooledSession {
                 Wanted::Same(_) => Roles::Primary,
             },
         };
-        Some(match is_own && roles == self.routing.state().roles() {
+        Some(match is_own && roles == self.routing.settings().roles() {
             true => CommandTarget::Home,
             false => CommandTarget::Ordered(roles),
         })
@@ -53,13 +53,13 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         // A rule's word, and a hint's, go before the script's.
         let is_ordered = order.is_some_and(CommandPolicy::directs);
-        let choice = &self.routing.state().choice;
+        let choice = self.routing.state().choice();
         let chosen = choice.backend().filter(|_| !is_ordered).unzip();
         Wish {
             cluster: order
                 .and_then(|it| it.cluster)
                 .or(chosen.1)
-                .unwrap_or(self.routing.state().cluster),
+                .unwrap_or(self.routing.settings().cluster),
             backend: order.and_then(|it| it.backend).or(chosen.0),
             lag_max: order.and_then(|it| it.lag_max),
             written,
@@ -75,7 +75,7 @@ impl PooledSession {
             order.backend = None;
             return CommandTarget::Ordered(Roles::Primary);
         }
-        match self.routing.state_mut().choice.take() {
+        match self.routing.state_mut().choice_mut().take() {
             Some(_) => CommandTarget::Ordered(Roles::Primary),
             None => CommandTarget::Ordered(roles),
         }

@@ -1,34 +1,50 @@
 //! What decides over all statements of a session where they go, and what its reads must see.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use auth::Account;
 use config::{Config, Consistency, LaneUse, ListenerConfig, ReplicaUse};
-use route::{BackendId, ClusterId, Position, Roles, Use, Written};
+use route::{BackendId, ClusterId, Position, Roles, Written};
 
 use login::destination::{Destination, roles_of};
 use relay::relay_env::RelayEnv;
 use script_host::script_route::ScriptRoute;
 
-/// Whether a session's transactions may begin on a replica.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Optimistic {
-    No,
-    Yes,
-    /// What the last one had read on a replica was not the same on the primary: the next one begins there.
-    NotTheNext,
+/// Where account, listener and configuration let a session's commands go.
+#[derive(Clone, Copy, Debug)]
+pub struct RoutingSettings {
+    /// The cluster of its backends.
+    pub cluster: ClusterId,
+    pub(crate) replicas: ReplicaUse,
+    pub(crate) consistency: Consistency,
+    /// Which of its statements may use shared lanes.
+    pub(crate) lanes: LaneUse,
+    /// Decides over percentages of sessions.
+    pub(crate) luck: u64,
 }
 
-impl Optimistic {
-    fn allowed(is_allowed: bool) -> Self {
-        if is_allowed { Self::Yes } else { Self::No }
+impl RoutingSettings {
+    /// The roles that the session's own backend may have.
+    pub fn roles(&self) -> Roles {
+        roles_of(self.replicas)
     }
 
-    /// A transaction has begun at the primary.
-    pub(crate) fn begins_at_primary(&mut self) {
-        *self = Self::allowed(*self != Self::No);
+    /// Among which backends the session's own one is chosen.
+    pub(crate) fn destination(&self) -> Destination {
+        Destination {
+            cluster: self.cluster,
+            roles: self.roles(),
+        }
     }
+}
+
+/// Whether a session's transactions may begin on a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Optimistic {
+    No,
+    Yes,
+    /// The last one's reads on a replica were not the same on the primary: the next one begins there.
+    NotTheNext,
 }
 
 /// How far the BEGIN of a session's transaction has come.
@@ -43,38 +59,25 @@ pub enum BeginProgress {
     Alone,
 }
 
-/// One session's.
+/// One session's. What one command needs is in its `CurrentCommand`.
 #[derive(Debug)]
 pub struct RoutingState {
-    /// The cluster of its backends.
-    pub cluster: ClusterId,
-    pub(crate) replicas: ReplicaUse,
-    pub(crate) consistency: Consistency,
-    /// Its transactions may begin on a replica.
-    pub(crate) optimistic: Optimistic,
-    /// How far the BEGIN of its transaction has come.
-    pub(crate) begin: BeginProgress,
-    /// Which of its statements may ride shared lanes.
-    pub(crate) lanes: LaneUse,
-    /// Decides over percentages of sessions.
-    pub(crate) luck: u64,
+    pub(super) settings: RoutingSettings,
+    optimistic: Optimistic,
+    begin: BeginProgress,
     /// What it has written, as far as its reads are to see it.
-    pub(crate) written: Arc<Written>,
+    pub(super) written: Arc<Written>,
     /// Its open transaction may have written.
     pub(super) has_unsaid_writes: bool,
-    /// Where its last command ran.
-    pub last: Option<BackendId>,
+    last: Option<BackendId>,
     /// Where its last read went that was for a replica.
-    pub(crate) replica: Option<BackendId>,
-    /// What scripts have said of backends.
-    pub choice: ScriptRoute,
-    /// What its command needs of a primary.
-    pub(crate) use_for: Cell<Use>,
-    /// Its next command is a read that went to the primary since nobody knows where in the stream its
-    /// writes are.
-    pub(crate) wants_position: bool,
-    /// What the connection that it has got is not known to have, and must have for its next command.
-    pub(crate) awaited: Option<Box<Position>>,
+    pub(super) replica: Option<BackendId>,
+    choice: ScriptRoute,
+    /// Nobody knows where in the stream its writes are. So its connection is one to the primary, which is asked for that
+    /// before the next statement there. A session may keep its connection, and with it this, when the command ends.
+    pub(super) wants_position: bool,
+    /// The same of a replica: what its connection is not known to have, and must have before the next statement there.
+    pub(super) awaited: Option<Box<Position>>,
 }
 
 impl RoutingState {
@@ -92,7 +95,7 @@ impl RoutingState {
         let consistency = account.and_then(|account| account.routing.consistency);
         let is_optimistic = account.and_then(|account| account.routing.optimistic_transactions);
         let lanes = account.and_then(|account| account.routing.lanes);
-        Self {
+        let settings = RoutingSettings {
             cluster,
             replicas: replicas
                 .or(listener.routing.replicas)
@@ -100,57 +103,89 @@ impl RoutingState {
             consistency: consistency
                 .or(listener.routing.consistency)
                 .unwrap_or(all.consistency),
-            optimistic: Optimistic::allowed(
-                is_optimistic
-                    .or(listener.routing.optimistic_transactions)
-                    .unwrap_or(all.optimistic_transactions),
-            ),
-            begin: BeginProgress::Past,
             lanes: lanes.or(listener.routing.lanes).unwrap_or(all.lanes),
             luck: env.login.dice.borrow_mut().throw(),
-            written: Written::nothing(),
-            has_unsaid_writes: false,
-            last: None,
-            replica: None,
-            choice: ScriptRoute::default(),
-            use_for: Cell::default(),
-            wants_position: false,
-            awaited: None,
-        }
+        };
+        let is_optimistic = is_optimistic
+            .or(listener.routing.optimistic_transactions)
+            .unwrap_or(all.optimistic_transactions);
+        Self::new(settings, is_optimistic)
     }
 
-    /// The same session's course in another cluster, where it has written nothing yet.
-    pub(crate) fn elsewhere(state: &Self, cluster: ClusterId) -> Self {
-        Self {
+    /// The same session's course in another cluster, where it has written nothing yet. Nobody reads its replies.
+    pub(crate) fn elsewhere(&self, cluster: ClusterId) -> Self {
+        let settings = RoutingSettings {
             cluster,
-            replicas: state.replicas,
-            consistency: state.consistency,
-            // Nobody reads its replies.
-            optimistic: Optimistic::No,
+            ..self.settings
+        };
+        Self::new(settings, false)
+    }
+
+    fn new(settings: RoutingSettings, is_optimistic: bool) -> Self {
+        Self {
+            settings,
+            optimistic: match is_optimistic {
+                true => Optimistic::Yes,
+                false => Optimistic::No,
+            },
             begin: BeginProgress::Past,
-            lanes: state.lanes,
-            luck: state.luck,
             written: Written::nothing(),
             has_unsaid_writes: false,
             last: None,
             replica: None,
             choice: ScriptRoute::default(),
-            use_for: Cell::default(),
             wants_position: false,
             awaited: None,
         }
     }
 
-    /// The roles that the session's own backend may have.
-    pub fn roles(&self) -> Roles {
-        roles_of(self.replicas)
+    /// Where its last command ran.
+    pub fn last(&self) -> Option<BackendId> {
+        self.last
     }
 
-    /// Among which backends the session's own one is chosen.
-    pub(crate) fn destination(&self) -> Destination {
-        Destination {
-            cluster: self.cluster,
-            roles: self.roles(),
+    pub(crate) fn runs_at(&mut self, backend: BackendId) {
+        self.last = Some(backend);
+    }
+
+    /// What scripts have said of backends.
+    pub fn choice(&self) -> &ScriptRoute {
+        &self.choice
+    }
+
+    /// The same, to be changed by a script.
+    pub fn choice_mut(&mut self) -> &mut ScriptRoute {
+        &mut self.choice
+    }
+
+    /// How far the BEGIN of its transaction has come.
+    pub(crate) fn begin(&self) -> BeginProgress {
+        self.begin
+    }
+
+    pub(crate) fn note_begin(&mut self, begin: BeginProgress) {
+        self.begin = begin;
+    }
+
+    /// What the connection that it has got must have before the next statement there.
+    pub(crate) fn awaited(&self) -> Option<&Position> {
+        self.awaited.as_deref()
+    }
+
+    /// Whether its next transaction may begin on a replica.
+    pub(crate) fn is_optimistic(&self) -> bool {
+        self.optimistic == Optimistic::Yes
+    }
+
+    /// A transaction has begun at the primary.
+    pub(crate) fn begins_at_primary(&mut self) {
+        if self.optimistic == Optimistic::NotTheNext {
+            self.optimistic = Optimistic::Yes;
         }
+    }
+
+    /// What its transaction had read on a replica was not the same on the primary.
+    pub(crate) fn next_begins_at_primary(&mut self) {
+        self.optimistic = Optimistic::NotTheNext;
     }
 }

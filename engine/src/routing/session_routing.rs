@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::routing_state::RoutingState;
+use super::routing_state::{RoutingSettings, RoutingState};
 use crate::failure::cut_transaction::CutTransaction;
 use crate::lanes::lane_use::LaneUseState;
 use backend::recorded_reads::OptimisticTransaction;
@@ -40,6 +40,11 @@ impl Routing {
     }
 
     #[inline]
+    pub fn settings(&self) -> &RoutingSettings {
+        &self.state.settings
+    }
+
+    #[inline]
     pub fn state(&self) -> &RoutingState {
         &self.state
     }
@@ -54,7 +59,7 @@ impl Routing {
         // What runs beside it is another's.
         self.reflection = Reflection::None;
         let before = std::mem::replace(&mut self.state, state);
-        let is_same = before.cluster == self.state.cluster;
+        let is_same = before.settings.cluster == self.state.settings.cluster;
         if is_same {
             // The client is the same under its new account, and it reads what it has written.
             self.state.written.clone_from(&before.written);
@@ -99,6 +104,7 @@ impl Routing {
         self.state.awaited.is_some() || self.state.wants_position
     }
 
+    /// Another backend is chosen for the session.
     #[inline]
     pub(crate) fn forget_waits(&mut self) {
         self.state.awaited = None;

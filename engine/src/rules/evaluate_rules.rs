@@ -272,7 +272,7 @@ impl PooledSession {
                 false => LocalTime::of_unix(0, 0),
             },
             chance: Chance::Thrown {
-                session: self.routing.state().luck,
+                session: self.routing.settings().luck,
                 statement: self.env.relay.login.dice.borrow_mut().throw(),
             },
         };

@@ -106,14 +106,14 @@ impl PooledSession {
     }
 
     /// The command is over: what was ordered of it is done, and what is to be logged is logged.
-    pub(crate) fn close_order(&mut self) {
-        let Some(order) = self.command.policy.take() else {
+    pub(crate) fn close_order(&self) {
+        let Some(order) = &self.command.policy else {
             return;
         };
         if let Some(injecting) = &order.injecting {
             self.leaves_out(injecting, LeftOut::Unanswered);
         }
-        let Some(note) = order.note else {
+        let Some(note) = &order.note else {
             return;
         };
         let (backend, error) = match &note.ended {

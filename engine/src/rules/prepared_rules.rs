@@ -60,7 +60,7 @@ impl PooledSession {
             },
         };
         let cluster = self.command.policy.as_ref().and_then(|it| it.cluster);
-        key.cluster = cluster.unwrap_or(self.routing.state().cluster);
+        key.cluster = cluster.unwrap_or(self.routing.settings().cluster);
         if let Some(order) = self.command.policy.as_deref_mut() {
             // Whoever reads the definitions shall find what writes have made of them.
             order.role = order.cluster.map(|_| ReplicaUse::Primary);

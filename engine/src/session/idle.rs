@@ -53,7 +53,7 @@ impl PooledSession {
             let limit = self.payload_bytes_max();
             match self.client.inbox_mut().command(held, limit) {
                 Ok(Some(incoming)) => {
-                    self.command = CurrentCommand::arrived(self.env.now().0);
+                    self.begin_command(CurrentCommand::arrived(self.env.now().0));
                     // A script may answer it, so that it gets no further.
                     if incoming.command == Command::STMT_PREPARE {
                         self.sql_state.statements_mut().begin_prepare();

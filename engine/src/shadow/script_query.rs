@@ -74,6 +74,7 @@ impl PooledSession {
         let arrived = self.arrived(incoming_of(command, payload));
         let ran = Box::pin(self.perform(arrived)).await;
         self.close_order();
+        self.command.end();
         let observer = self.client.leg_mut().observer.take();
         Ok((
             observer.map_or_else(ObservedReply::nothing, |it| it.ended()),

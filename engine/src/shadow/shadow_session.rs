@@ -12,7 +12,6 @@ use tokio::sync::mpsc;
 use wire::Command;
 
 use crate::backend::held::Held;
-use crate::routing::routing_state::RoutingState;
 use crate::routing::session_routing::Routing;
 use crate::session::PooledSession;
 use crate::session::session_start::{client_statements, rules};
@@ -67,10 +66,7 @@ impl PooledSession {
                 .sql_state
                 .double(state, client_statements(&self.settings)),
             tracking: Tracking::default(),
-            routing: Routing::new(
-                RoutingState::elsewhere(self.routing.state(), cluster),
-                Reflection::Itself,
-            ),
+            routing: Routing::new(self.routing.state().elsewhere(cluster), Reflection::Itself),
             command: CurrentCommand::default(),
             identity: self.identity.double((person, place)),
             explainer: self.explainer,
@@ -88,7 +84,7 @@ async fn run(
 ) {
     while let Some(item) = items.recv().await {
         bytes.set(bytes.get().saturating_sub(item.bytes));
-        double.command = CurrentCommand::arrived(double.env.now().0);
+        double.begin_command(CurrentCommand::arrived(double.env.now().0));
         if double.sql_state.session().values() != &item.values {
             double.sql_state.session_mut().swap_values(item.values);
         }
