@@ -23,6 +23,7 @@ use crate::engine::{self, Limits, PreparedSelect, ResultRows, alter};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::recent::Recent;
+use crate::sources::Sources;
 use crate::statement::{Statement, reading};
 use crate::table::{CellType, Table, demands_of};
 use crate::table_input::{PortFacts, TableInput};
@@ -81,16 +82,15 @@ impl AdminSession {
     /// Begins with somebody who has logged in.
     pub fn new(
         asker: Asker,
-        data_plane: DataPlaneHandle,
-        editor: Editor,
+        sources: &Sources,
         port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     ) -> Self {
         Self {
             role: asker.role,
             asker,
             warnings: Vec::new(),
-            data_plane,
-            editor,
+            data_plane: sources.data_plane.clone(),
+            editor: sources.editor.clone(),
             changed: Vec::new(),
             transaction: None,
             port,
@@ -173,6 +173,9 @@ impl AdminSession {
         statement: Statement,
         values: Vec<Value>,
     ) -> Result<Outcome, Fault> {
+        if !matches!(statement, Statement::Warnings | Statement::WarningCount) {
+            self.warnings.clear();
+        }
         match statement {
             Statement::Query(text) => {
                 let rows = self.select(text, values).await?;
@@ -375,7 +378,7 @@ impl AdminSession {
             user = self.asker.user,
             "an administrator has had logs opened again"
         );
-        Ok(Outcome::Changed(0, self.warnings.len()))
+        Ok(Outcome::Changed(0))
     }
 
     /// FLUSH HOSTS.
@@ -393,7 +396,7 @@ impl AdminSession {
             "host_errors",
             "no host is blocked any more",
         );
-        Ok(Outcome::Changed(0, 0))
+        Ok(Outcome::Changed(0))
     }
 
     /// What is kept about statements is counted from nothing again.
@@ -437,12 +440,12 @@ impl AdminSession {
         }
         self.forget_plans()?;
         let late = self.data_plane.workers() - self.data_plane.reset_counts().await;
-        self.warnings = match late {
-            0 => Vec::new(),
-            _ => vec![format!("{late} workers are too busy now, and do it later")],
-        };
+        if late > 0 {
+            let text = format!("{late} workers are too busy now, and do it later");
+            self.warnings.push(text);
+        }
         self.has_reset("status");
-        Ok(Outcome::Changed(0, self.warnings.len()))
+        Ok(Outcome::Changed(0))
     }
 
     /// The log and the events tell that counts begin again.

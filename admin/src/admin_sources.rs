@@ -9,7 +9,7 @@ use crate::authenticator::Authenticator;
 use crate::editor::Editor;
 use crate::sources::Sources;
 use crate::table_input::PortFacts;
-use history::{History, facts_of};
+use history::History;
 
 /// What is seen through the ports.
 #[derive(Clone)]
@@ -47,15 +47,7 @@ impl AdminSources {
     pub fn facts(&self) -> PortFacts {
         match self.open_ports().upgrade() {
             Some(authenticator) => authenticator.facts(),
-            None => PortFacts {
-                events: Arc::clone(self.sources.editor.events()),
-                history: facts_of(&self.sources.history),
-                streams: Arc::clone(&self.sources.streams),
-                addresses: Vec::new(),
-                guests: 0,
-                http_addresses: Vec::new(),
-                callers: 0,
-            },
+            None => self.sources.facts(),
         }
     }
 

@@ -5,14 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use auth::{Directory, Plugin};
 use config::{AccountConfig, AdminRole, Config};
-use history::{Facts, facts_of};
 use net::listen::Accepted;
-use replication::Streams;
 use stats::AuditEvent;
-use worker::{AdminClient, AdminClientError, AdminState, DataPlaneHandle, Reception, Settings};
+use worker::{AdminClient, AdminClientError, AdminState, Reception, Settings};
 
 use crate::admin_session::AdminSession;
-use crate::editor::Editor;
 use crate::functions::{Asker, VERSION};
 use crate::sources::Sources;
 use crate::table::Schema;
@@ -23,14 +20,8 @@ pub const PORT: &str = "admin";
 
 /// What all connections of administrators share, from their login on.
 pub struct Authenticator {
-    /// Where the proxy is seen.
-    pub data_plane: DataPlaneHandle,
-    /// Who keeps the configuration.
-    pub editor: Editor,
-    /// Where the digests' history is.
-    pub history: Facts,
-    /// The clusters that are followed.
-    pub streams: Arc<Streams>,
+    /// What the ports show.
+    pub sources: Sources,
     /// Where passwords are proven.
     pub reception: Reception,
     /// Where the MySQL protocol is spoken.
@@ -61,23 +52,12 @@ struct AdminDirectories {
 
 impl Authenticator {
     /// Nobody has come yet.
-    pub fn new(
-        Sources {
-            data_plane,
-            editor,
-            history,
-            streams,
-        }: Sources,
-        addresses: Vec<String>,
-        http_addresses: Vec<String>,
-    ) -> Self {
+    pub fn new(sources: Sources, addresses: Vec<String>, http_addresses: Vec<String>) -> Self {
+        let data_plane = &sources.data_plane;
         Self {
-            editor,
-            history,
-            streams,
             reception: data_plane.reception(),
             secret: data_plane.system().entropy.bytes().unwrap_or_default(),
-            data_plane,
+            sources,
             addresses,
             http_addresses,
             logins: AtomicUsize::new(0),
@@ -97,8 +77,8 @@ impl Authenticator {
         (session, user, client): (u32, &str, &net::Endpoint),
         detail: String,
     ) {
-        self.data_plane.audit(|| AuditEvent {
-            at: self.data_plane.system().clock.wall(),
+        self.sources.data_plane.audit(|| AuditEvent {
+            at: self.sources.data_plane.system().clock.wall(),
             event,
             port,
             session,
@@ -123,7 +103,7 @@ impl Authenticator {
         accepted: Accepted,
         id: u32,
     ) -> Result<AdminClient, AdminClientError> {
-        let settings = self.data_plane.settings();
+        let settings = self.sources.data_plane.settings();
         let session_registry = self.mysql_accounts(&settings.config);
         let admin_state = admin_state(&session_registry, &settings, id);
         self.reception.receive(accepted, &admin_state).await
@@ -139,7 +119,7 @@ impl Authenticator {
         argument: &[u8],
         id: u32,
     ) -> Result<(), AdminClientError> {
-        let settings = self.data_plane.settings();
+        let settings = self.sources.data_plane.settings();
         let session_registry = self.mysql_accounts(&settings.config);
         let admin_state = admin_state(&session_registry, &settings, id);
         self.reception
@@ -158,7 +138,7 @@ impl Authenticator {
     pub fn admin_session(self: &Arc<Self>, asker: Asker) -> AdminSession {
         let of_port = Arc::clone(self);
         let facts = Arc::new(move || of_port.facts());
-        AdminSession::new(asker, self.data_plane.clone(), self.editor.clone(), facts)
+        AdminSession::new(asker, &self.sources, facts)
     }
 
     /// What is to be known of the ports themselves.
@@ -168,9 +148,7 @@ impl Authenticator {
             guests: self.guests.load(Ordering::Relaxed),
             http_addresses: self.http_addresses.clone(),
             callers: self.callers.load(Ordering::Relaxed),
-            events: Arc::clone(self.editor.events()),
-            history: facts_of(&self.history),
-            streams: Arc::clone(&self.streams),
+            ..self.sources.facts()
         }
     }
 

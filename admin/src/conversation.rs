@@ -126,11 +126,11 @@ impl Conversation {
         }
         let answered = match Command(*command) {
             Command::QUIT => return Answer::End,
-            Command::PING => Ok(reply::ok(self.admin_client.capabilities)),
+            Command::PING => Ok(self.ok()),
             Command::RESET_CONNECTION => {
                 self.admin_session.reset();
                 self.statements = Statements::default();
-                Ok(reply::ok(self.admin_client.capabilities))
+                Ok(self.ok())
             }
             Command::CHANGE_USER => match self.change_user(argument).await {
                 // It has been told.
@@ -147,12 +147,7 @@ impl Conversation {
             Command::SET_OPTION => Ok(reply::eof()),
             Command::STMT_PREPARE => self.prepare(argument).await,
             Command::STMT_EXECUTE => self.execute(argument).await,
-            Command::STMT_RESET => {
-                let capabilities = self.admin_client.capabilities;
-                self.statements
-                    .reset(argument)
-                    .map(|()| reply::ok(capabilities))
-            }
+            Command::STMT_RESET => self.statements.reset(argument).map(|()| self.ok()),
             // Nobody waits for an answer to these two.
             Command::STMT_CLOSE => {
                 self.statements.close(argument);
@@ -252,8 +247,9 @@ impl Conversation {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
         let capabilities = self.admin_client.capabilities;
         match self.admin_session.run(text, values).await? {
-            Outcome::Done => Ok(reply::done(capabilities, self.status(), 0, 0)),
-            Outcome::Changed(rows, warnings) => {
+            Outcome::Done => Ok(self.ok()),
+            Outcome::Changed(rows) => {
+                let warnings = self.admin_session.warnings.len();
                 Ok(reply::done(capabilities, self.status(), rows, warnings))
             }
             Outcome::Rows(rows, warnings) => {
@@ -261,6 +257,10 @@ impl Conversation {
                 aside(move || Ok(reply::rows(capabilities, status, &rows, warnings, format))).await
             }
         }
+    }
+
+    fn ok(&self) -> Vec<u8> {
+        reply::done(self.admin_client.capabilities, self.status(), 0, 0)
     }
 
     /// What the client is told of the session with each answer.
@@ -275,7 +275,7 @@ impl Conversation {
         let name = String::from_utf8_lossy(name);
         self.admin_session.asker.schema =
             Schema::named(&name).ok_or_else(|| Fault::no_schema(&name))?;
-        Ok(reply::ok(self.admin_client.capabilities))
+        Ok(self.ok())
     }
 
     /// A table's columns; what may be behind its name are wildcards of columns, which clients leave empty.
@@ -327,7 +327,7 @@ impl Conversation {
         };
         let id = u32::from_le_bytes(*id);
         self.admin_session.kill(id, KillScope::Connection).await?;
-        Ok(reply::ok(self.admin_client.capabilities))
+        Ok(self.ok())
     }
 }
 
@@ -340,6 +340,6 @@ fn admin_session(
     let schema = admin_client.schema.as_deref().and_then(Schema::named);
     let schema = schema.unwrap_or(Schema::Pilotfish);
     let (user, remote) = (&admin_client.user, &admin_client.remote);
-    let role = Authenticator::role(&authenticator.data_plane.settings().config, user);
+    let role = Authenticator::role(&authenticator.sources.data_plane.settings().config, user);
     authenticator.admin_session(Asker::new(user, role, remote, id, schema))
 }

@@ -5,7 +5,7 @@ use sql::{Flags, Lexer, Server, Token, TokenKind};
 
 use crate::fault::Fault;
 use crate::functions::VARIABLES;
-use crate::homes::home_of;
+use crate::registry;
 use crate::table::Schema;
 
 /// As whom the admin port reads statements; of MySQL's versions one that every client knows.
@@ -267,8 +267,8 @@ impl<'a> Text<'a> {
             return None;
         }
         let (schema, table) = (name(at)?, name(at + 2)?);
-        let is_own = schema.eq_ignore_ascii_case(Schema::Pilotfish.name());
-        is_own.then(|| home_of(&table)).flatten()
+        let table = registry::table(Some(Schema::named(&schema)?), &table)?;
+        Some(table.home()).filter(|home| *home != table.schema().name())
     }
 
     /// `@@name`, `@@session.name` and the like: the value of what clients ask for, or a lookup of a setting.

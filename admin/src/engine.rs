@@ -10,7 +10,7 @@
 
 pub mod alter;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use net::clock;
@@ -22,7 +22,8 @@ use tokio::time::Instant;
 
 use crate::fault::Fault;
 use crate::functions::{self, Asker};
-use crate::kept::{KEPT, KeptDatabase, SCHEMAS};
+use crate::kept::{KEPT, KeptDatabase};
+use crate::kept_table::SCHEMAS;
 use crate::lone_having;
 use crate::registry::TABLES;
 use crate::table::{Cell, CellType, Schema, Table};
@@ -95,12 +96,7 @@ fn prepare_as_written(text: String, asker: &Asker) -> Result<PreparedSelect, Fau
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     let noted = Arc::clone(&read);
     database.authorizer(Some(move |context: AuthContext<'_>| {
-        authorize(&context, |table| {
-            noted
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(table);
-        })
+        authorize(&context, &noted)
     }))?;
     let (parameters, columns) = {
         let statement = database.prepare(&text)?;
@@ -111,7 +107,7 @@ fn prepare_as_written(text: String, asker: &Asker) -> Result<PreparedSelect, Fau
         let columns = columns.into_iter().map(str::to_owned).collect();
         (statement.parameter_count(), columns)
     };
-    let tables = std::mem::take(&mut *read.lock().unwrap_or_else(PoisonError::into_inner));
+    let tables = std::mem::take(&mut *lock(&read));
     Ok(PreparedSelect {
         database,
         text,
@@ -140,8 +136,11 @@ impl PreparedSelect {
         check_count(&values, self.parameters)?;
         let tables = self.tables();
         fill(&mut self.database, &tables, input)?;
+        let read = Mutex::default();
         self.database
-            .authorizer(Some(|context: AuthContext<'_>| authorize(&context, |_| {})))?;
+            .authorizer(Some(move |context: AuthContext<'_>| {
+                authorize(&context, &read)
+            }))?;
         end_by(&mut self.database, limits.deadline)?;
         let mut statement = self.database.prepare(&self.text)?;
         let mut result = Reading::new(self.columns.len());
@@ -345,8 +344,12 @@ const FORBIDDEN: [&str; 2] = ["load_extension", "fts3_tokenizer"];
 /// Tables that SQLite makes of arguments.
 const MADE: [&str; 2] = ["json_each", "json_tree"];
 
-/// Whether SQLite may do something for a statement; tables of ours that are read are told.
-fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authorization {
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether SQLite may do something for a statement. Tables of ours that are read are noted.
+fn authorize(context: &AuthContext<'_>, read: &Mutex<BTreeSet<usize>>) -> Authorization {
     match context.action {
         AuthAction::Select | AuthAction::Recursive => Authorization::Allow,
         AuthAction::Function { function_name } => {
@@ -365,7 +368,7 @@ fn authorize(context: &AuthContext<'_>, mut reads: impl FnMut(usize)) -> Authori
             // Of a table from which no column is read the schema may be left open.
             let schema = context.database_name.and_then(Schema::named);
             let found = table_indexes(schema, table_name);
-            found.iter().copied().for_each(&mut reads);
+            lock(read).extend(&found);
             // A name of the statement's own (`WITH`) is told only where no column of it is read.
             let is_own = column_name.is_empty();
             // Of what its view is made of.

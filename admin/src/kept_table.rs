@@ -3,6 +3,12 @@
 use crate::table::{Asks, Cell, ColumnFacts, Schema, Table};
 use crate::table_input::TableInput;
 
+/// The name of the history of digests and of the load where a statement runs.
+pub const HISTORY: &str = "history";
+
+/// The same of the history of schemas.
+pub const SCHEMAS: &str = "schemas";
+
 /// A view in a database that is attached while a statement reads it.
 pub struct KeptTable {
     /// The name of the database in a statement.

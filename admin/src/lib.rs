@@ -31,7 +31,6 @@ mod editor;
 pub mod engine;
 pub mod fault;
 pub mod functions;
-mod homes;
 mod kept;
 mod kept_table;
 mod lone_having;

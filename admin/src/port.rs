@@ -306,7 +306,7 @@ async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: 
         String::new(),
     );
     drop(login);
-    let config = Arc::clone(&authenticator.data_plane.settings().config);
+    let config = Arc::clone(&authenticator.sources.data_plane.settings().config);
     let role = Authenticator::role(&config, &admin_client.user);
     let max = config.admin.connections_max;
     let Some(_place) = Count::of(&authenticator, |it| &it.guests, max) else {

@@ -28,11 +28,6 @@ pub fn payload(payload: &[u8]) -> Vec<u8> {
     packets
 }
 
-/// OK.
-pub fn ok(capabilities: Capabilities) -> Vec<u8> {
-    done(capabilities, STATUS, 0, 0)
-}
-
 /// OK: so many rows were changed, and there is so much to be warned of.
 pub fn done(
     capabilities: Capabilities,

@@ -6,7 +6,8 @@ use replication::Streams;
 use worker::DataPlaneHandle;
 
 use crate::editor::Editor;
-use history::Facts;
+use crate::table_input::PortFacts;
+use history::{Facts, facts_of};
 
 /// What the admin ports show.
 #[derive(Clone)]
@@ -19,4 +20,19 @@ pub struct Sources {
     pub history: Facts,
     /// The clusters that are followed.
     pub streams: Arc<Streams>,
+}
+
+impl Sources {
+    /// What is to be known beside the data plane, of ports that are not open.
+    pub fn facts(&self) -> PortFacts {
+        PortFacts {
+            events: Arc::clone(self.editor.events()),
+            history: facts_of(&self.history),
+            streams: Arc::clone(&self.streams),
+            addresses: Vec::new(),
+            guests: 0,
+            http_addresses: Vec::new(),
+            callers: 0,
+        }
+    }
 }

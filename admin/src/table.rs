@@ -345,6 +345,11 @@ macro_rules! from_numbers {
 }
 from_numbers! { u16 u32 i64 u64 usize }
 
+/// A text; NULL if it is empty.
+pub fn text_or_null(text: &str) -> Cell {
+    Some(text).filter(|it| !it.is_empty()).into()
+}
+
 /// Whole seconds.
 pub fn seconds(time: Duration) -> Cell {
     time.as_secs().into()

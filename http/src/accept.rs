@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::HttpState;
+use super::{HEALTH, HttpState};
 use admin::authenticator::{Authenticator, Count};
 use admin::port::{Callers, Stay};
 use admin::recent::Recent;
@@ -46,9 +46,6 @@ const CHECKERS_MAX: usize = 256;
 
 /// How long such a connection may take for its request.
 const TIMEOUT_CHECK: Duration = Duration::from_secs(2);
-
-/// What it may ask for.
-const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
 /// What a connection may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,12 +101,7 @@ impl HttpPort {
 impl Callers for HttpPort {
     fn welcome(&self, accepted: Accepted) -> Option<Stay> {
         let authenticator = &self.state.authenticator;
-        let max = authenticator
-            .data_plane
-            .settings()
-            .config
-            .http
-            .connections_max;
+        let max = self.state.settings().config.http.connections_max;
         let (place, room) = match Count::of(authenticator, |it| &it.callers, max) {
             Some(place) => (place, Room::Full),
             None => {
@@ -136,7 +128,7 @@ async fn stay(
     accepted: Accepted,
     room: Room,
 ) -> Result<(), Unserved> {
-    let settings = state.authenticator.data_plane.settings();
+    let settings = state.settings();
     let Accepted { socket, remote } = accepted;
     let mut socket = Socket::from_raw(socket)?;
     let caller = Caller {

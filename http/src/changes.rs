@@ -48,7 +48,7 @@ pub async fn changes(
         true => (EVENT_STREAM, Box::new(ServerSentEvents)),
         false => (LINES, Box::new(ChangeLines)),
     };
-    let settings = state.authenticator.data_plane.settings();
+    let settings = state.settings();
     let request = ChangeRequest {
         name: known.name(&caller),
         cluster: wanted.cluster,
@@ -56,7 +56,8 @@ pub async fn changes(
         start: wanted.start,
         readers_max: settings.config.http.change_readers_max,
     };
-    let pieces = subscribe(&state.authenticator.streams, request, format).map_err(refusal)?;
+    let pieces =
+        subscribe(&state.authenticator.sources.streams, request, format).map_err(refusal)?;
     is_long.set();
     let headers = [
         (header::CONTENT_TYPE.as_str(), content_type),

@@ -14,9 +14,9 @@ use base64::engine::general_purpose::STANDARD;
 use config::AdminRole;
 use worker::Settings;
 
-use super::HttpState;
 use super::accept::Caller;
 use super::refusal::Refusal;
+use super::{HEALTH, HttpState};
 use admin::admin_session::AdminSession;
 use admin::authenticator::Authenticator;
 use admin::functions::Asker;
@@ -24,9 +24,6 @@ use admin::table::Schema;
 
 /// Who shows the token is called this, in logs and by `USER()`.
 const TOKEN_USER: &str = "token";
-
-/// Probes of health are answered by whatever name they ask.
-const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Somebody who may look, and what else he may do.
 #[derive(Clone)]
@@ -42,7 +39,8 @@ pub async fn receive(
     request: Request,
     next: Next,
 ) -> Response {
-    let settings = state.authenticator.data_plane.settings();
+    let settings = state.settings();
+    // Probes of health are answered by whatever name they ask.
     let checked = match HEALTH.contains(&request.uri().path()) {
         true => Ok(()),
         false => check(&request, &settings.config.http.names),
@@ -157,7 +155,7 @@ async fn log_in(
     state: &HttpState,
     mut request: Request,
 ) -> Result<(AuthenticatedUser, Request), Response> {
-    let settings = state.authenticator.data_plane.settings();
+    let settings = state.settings();
     let caller = request.extensions().get::<Caller>().cloned();
     let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let (Some(caller), Some(shown)) = (caller, shown) else {

@@ -22,7 +22,7 @@ pub async fn is_ready(
         Ok(asked) => asked,
         Err(fault) => return (StatusCode::BAD_REQUEST, format!("{fault}\n")),
     };
-    let data_plane = &state.authenticator.data_plane;
+    let data_plane = &state.authenticator.sources.data_plane;
     if data_plane.is_stopping() {
         return not_ready("the proxy stops");
     }

@@ -44,6 +44,10 @@ use admin::port::Callers;
 use admin::recent::{Recent, RecentSnapshot};
 use admin::table::{Table, demands_of};
 use admin::table_input::TableInput;
+use worker::Settings;
+
+/// The paths that ask for the proxy's health.
+const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Serves HTTP in the admin port's thread.
 pub fn open(authenticator: Arc<Authenticator>) -> Box<dyn Callers> {
@@ -57,11 +61,16 @@ struct HttpState {
 }
 
 impl HttpState {
+    /// The settings of the moment.
+    fn settings(&self) -> Arc<Settings> {
+        self.authenticator.sources.data_plane.settings()
+    }
+
     /// What these tables are made of, at most a second ago.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<RecentSnapshot> {
         let demands = demands_of(tables);
         let gather = TableInput::gather(
-            &self.authenticator.data_plane,
+            &self.authenticator.sources.data_plane,
             demands,
             self.authenticator.facts(),
             None,

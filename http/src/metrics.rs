@@ -26,14 +26,7 @@ pub async fn admit(
 ) -> Result<Response, Response> {
     let caller = request.extensions().get::<Caller>();
     let is_at_home = caller.is_some_and(|caller| caller.is_at_home);
-    let is_open = match state
-        .authenticator
-        .data_plane
-        .settings()
-        .config
-        .http
-        .metrics
-    {
+    let is_open = match state.settings().config.http.metrics {
         MetricsReaders::Login => false,
         MetricsReaders::Local => is_at_home,
         MetricsReaders::Everybody => true,

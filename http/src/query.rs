@@ -60,7 +60,7 @@ pub async fn outcome_response(
             state.recent.forget().await;
             Ok(json_response(json!({"done": true}).to_string().into()))
         }
-        Outcome::Changed(rows, _) => {
+        Outcome::Changed(rows) => {
             state.recent.forget().await;
             let body = json!({"done": true, "changed": rows, "warnings": warnings});
             Ok(json_response(body.to_string().into()))

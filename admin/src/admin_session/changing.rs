@@ -85,14 +85,12 @@ impl AdminSession {
             let altered = aside(move || prepared.run(&input, values, limits)).await?;
             let Alteration { edits, rows, table } = altered;
             if edits.is_empty() {
-                self.warnings = match rows {
-                    0 => vec![nothing_meant(table)],
-                    _ => Vec::new(),
-                };
-                return Ok(Outcome::Changed(rows, self.warnings.len()));
+                self.warnings
+                    .extend((rows == 0).then(|| nothing_meant(table)));
+                return Ok(Outcome::Changed(rows));
             }
             match self.take(edits, basis).await {
-                Ok(()) => return Ok(Outcome::Changed(rows, self.warnings.len())),
+                Ok(()) => return Ok(Outcome::Changed(rows)),
                 Err(Refused::Outdated) => {}
                 Err(refused) => return Err(refused.into()),
             }
@@ -114,7 +112,7 @@ impl AdminSession {
         for _ in 0..ATTEMPTS {
             let basis = Arc::clone(&self.data_plane.settings().config);
             match self.take(edits.clone(), basis).await {
-                Ok(()) => return Ok(Outcome::Changed(0, self.warnings.len())),
+                Ok(()) => return Ok(Outcome::Changed(0)),
                 Err(Refused::Outdated) => {}
                 Err(refused) => return Err(refused.into()),
             }
@@ -124,7 +122,6 @@ impl AdminSession {
 
     /// Gathers these, or has them take effect.
     async fn take(&mut self, edits: Vec<Edit>, basis: Arc<Config>) -> Result<(), Refused> {
-        self.warnings.clear();
         self.changed = edits.iter().flat_map(Edit::names).collect();
         let Some(transaction) = &self.transaction else {
             self.warnings = self.applied(EditRequest::Apply { edits, basis }).await?;
@@ -176,7 +173,6 @@ impl AdminSession {
 
     /// COMMIT: all of it, or nothing.
     pub(super) async fn commit(&mut self) -> Result<Outcome, Fault> {
-        self.warnings.clear();
         if let Some(Transaction { basis, edits, .. }) = self.transaction.take()
             && !edits.is_empty()
         {
@@ -184,7 +180,7 @@ impl AdminSession {
             self.changed = edits.iter().flat_map(Edit::names).collect();
             self.warnings = self.applied(EditRequest::Apply { edits, basis }).await?;
         }
-        Ok(Outcome::Changed(0, self.warnings.len()))
+        Ok(Outcome::Changed(0))
     }
 
     /// SAVE and REVERT.
@@ -195,7 +191,7 @@ impl AdminSession {
             return Err(Fault::syntax(text));
         }
         self.warnings = self.applied(what).await?;
-        Ok(Outcome::Changed(0, self.warnings.len()))
+        Ok(Outcome::Changed(0))
     }
 
     /// SHOW CHANGES.

@@ -64,7 +64,7 @@ impl AdminSession {
             }
         };
         match outcome {
-            Outcome::Changed(rows, _) => Ok(rows),
+            Outcome::Changed(rows) => Ok(rows),
             Outcome::Rows(..) | Outcome::Done => Ok(0),
         }
     }

@@ -8,6 +8,6 @@ pub enum Outcome {
     Rows(ResultRows, Vec<String>),
     /// It is done, and there is nothing to show.
     Done,
-    /// So many rows have been changed, and there are so many warnings.
-    Changed(usize, usize),
+    /// So many rows have been changed. The session has the warnings.
+    Changed(usize),
 }

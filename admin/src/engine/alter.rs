@@ -2,14 +2,14 @@
 //! to itself; what has become of the rows is what the configuration is asked to become.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use config::Edit;
 use rusqlite::hooks::{Action, AuthAction, AuthContext, Authorization};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
-use super::{Limits, authorize, check_count, end_by, fill, listed, open, table_indexes};
+use super::{Limits, authorize, check_count, end_by, fill, listed, lock, open, table_indexes};
 use crate::fault::Fault;
 use crate::functions::Asker;
 use crate::registry::TABLES;
@@ -75,10 +75,6 @@ pub fn prepare(text: String, asker: &Asker) -> Result<PreparedChange, Fault> {
     })
 }
 
-fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn authorize_change(
     context: &AuthContext<'_>,
     meant: &Mutex<Option<Meant>>,
@@ -90,11 +86,7 @@ fn authorize_change(
             table_name,
             column_name,
         } => (table_name, Some(column_name)),
-        _ => {
-            return authorize(context, |table| {
-                lock(read).insert(table);
-            });
-        }
+        _ => return authorize(context, read),
     };
     let schema = context.database_name.and_then(crate::table::Schema::named);
     let mut places = table_indexes(schema, name).into_iter();

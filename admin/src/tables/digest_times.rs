@@ -3,7 +3,7 @@
 use stats::{DigestRow, Tallied};
 
 use super::digests::hexadecimal;
-use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns, text_or_null};
 use crate::table_input::TableInput;
 
 /// See the module.
@@ -16,12 +16,7 @@ pub static TABLE: TableDefinition<DigestTimesRow> = TableDefinition {
         text "digest", "The hash of the normalised text; NULL for those that made room.",
             |it| it.of(|row| hexadecimal(row.digest).into());
         text "db", "The default schema; NULL: none.",
-            |it| {
-                it.of(|row| {
-                    let schema = Some(&*row.attribution.schema);
-                    schema.filter(|it| !it.is_empty()).into()
-                })
-            };
+            |it| it.of(|row| text_or_null(&row.attribution.schema));
         text "account", "The account of the statements.", |it| it.of(|row| (&row.attribution.account).into());
         text "backend", "The backend that ran them; NULL: they reached no backend.",
             |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into());

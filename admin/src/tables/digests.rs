@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub use stats::hexadecimal;
 use stats::{Counts, DigestRow, ProfileView, Tallied};
 
-use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns, text_or_null};
 use crate::table_input::TableInput;
 
 /// See the module.
@@ -21,7 +21,7 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
             |it| it.of(|row| hexadecimal(row.digest).into());
         text "digest_text", "The normalised text, cut behind 2 KiB.", |it| it.tallied.text().into();
         text "db", "The default schema; NULL: none.",
-            |it| it.of(|row| { Some(row.attribution.schema.clone()).filter(|it| !it.is_empty()).into() });
+            |it| it.of(|row| text_or_null(&row.attribution.schema));
         text "account", "The account, or the name that a session that is not pooled has given.",
             |it| it.of(|row| (&row.attribution.account).into());
         text "backend", "The backend that ran them; NULL: they were answered before they reached one.",

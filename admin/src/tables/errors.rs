@@ -21,21 +21,9 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
         text "account", "The account whose statements ended so.", |it| it.of(|row| (&row.account).into());
         text "backend", "The backend that has said it; NULL: the proxy itself.",
             |it| it.of(|row| row.backend.as_ref().map(|ran| &*ran.name).into());
-        integer "count", "How often.",
-            |it| match it {
-                ErrorTotalsRow::Row(row, ..) => row.count.into(),
-                ErrorTotalsRow::Others(count) => (*count).into(),
-            };
-        text "first_seen", "When it came first, in UTC.",
-            |it| match it {
-                ErrorTotalsRow::Row(_, first, _) => first.clone().into(),
-                ErrorTotalsRow::Others(_) => Cell::Null,
-            };
-        text "last_seen", "When it came last, in UTC.",
-            |it| match it {
-                ErrorTotalsRow::Row(_, _, last) => last.clone().into(),
-                ErrorTotalsRow::Others(_) => Cell::Null,
-            };
+        integer "count", "How often.", |it| it.count.into();
+        text "first_seen", "When it came first, in UTC.", |it| it.first_seen.clone().into();
+        text "last_seen", "When it came last, in UTC.", |it| it.last_seen.clone().into();
         text "message",
             "The last text of the error. Values that it quotes are left out, unless they can only be names or \
              statement_stats.include_values allows them.", |it| it.of(|row| (&row.message).into());
@@ -44,32 +32,32 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
 };
 
 /// One row.
-pub enum ErrorTotalsRow {
-    /// Errors that are alike, and when the first and the last came.
-    Row(Arc<ErrorRow>, String, String),
-    /// How many made room.
-    Others(u64),
+#[derive(Default)]
+pub struct ErrorTotalsRow {
+    /// Errors that are alike; none: all errors that made room for others.
+    row: Option<Arc<ErrorRow>>,
+    count: u64,
+    first_seen: Option<String>,
+    last_seen: Option<String>,
 }
 
 impl ErrorTotalsRow {
     fn of(&self, value: impl FnOnce(&ErrorRow) -> Cell) -> Cell {
-        match self {
-            Self::Row(row, ..) => value(row),
-            Self::Others(_) => Cell::Null,
-        }
+        self.row.as_deref().map_or(Cell::Null, value)
     }
 }
 
 fn items(input: &TableInput) -> Vec<ErrorTotalsRow> {
     let statement_stats = &input.statement_stats;
-    let rows = statement_stats.errors.iter().map(|row| {
-        let (first, last) = (
-            statement_stats.time(row.first_seen),
-            statement_stats.time(row.last_seen),
-        );
-        ErrorTotalsRow::Row(Arc::clone(row), first, last)
+    let rows = statement_stats.errors.iter().map(|row| ErrorTotalsRow {
+        row: Some(Arc::clone(row)),
+        count: row.count,
+        first_seen: Some(statement_stats.time(row.first_seen)),
+        last_seen: Some(statement_stats.time(row.last_seen)),
     });
-    let others = statement_stats.other_errors;
-    rows.chain((others > 0).then_some(ErrorTotalsRow::Others(others)))
-        .collect()
+    let others = ErrorTotalsRow {
+        count: statement_stats.other_errors,
+        ..ErrorTotalsRow::default()
+    };
+    rows.chain((others.count > 0).then_some(others)).collect()
 }

@@ -1,7 +1,6 @@
 //! Tables that statements read whole.
 
-use crate::table::{Asks, Schema, TableDefinition, columns};
-use crate::table_input::TableInput;
+use crate::table::{Asks, Schema, TableDefinition, columns, text_or_null};
 use crate::tables::digests::hexadecimal;
 use advisor::FullScan;
 
@@ -27,15 +26,8 @@ pub static TABLE: TableDefinition<FullScan> = TableDefinition {
         integer "rows_total", "Both multiplied.", |it| it.rows().into();
         text "column_names",
             "Columns of the table by which they look for rows, as an index could have them; NULL: none are known.",
-            |it| {
-                let columns = it.line.columns.join(", ");
-                Some(columns).filter(|it| !it.is_empty()).into()
-            };
+            |it| text_or_null(&it.line.columns.join(", "));
         text "extra", "The column Extra of EXPLAIN.", |it| it.line.extra.clone().into();
     },
-    items,
+    items: |input| input.index_usage().scans,
 };
-
-fn items(input: &TableInput) -> Vec<FullScan> {
-    input.index_usage().scans
-}

@@ -2,8 +2,7 @@
 
 use history::{DIGEST_HISTORY as DIGESTS, HistoryValue, HistoryView, LOAD_HISTORY as LOAD};
 
-use crate::homes::HISTORY;
-use crate::kept_table::KeptTable;
+use crate::kept_table::{HISTORY, KeptTable};
 use crate::table::{CellType, ColumnFacts};
 
 /// What digests have cost.

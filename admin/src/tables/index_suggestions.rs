@@ -1,7 +1,6 @@
 //! Indexes that could go, and indexes that are lacking.
 
 use crate::table::{Asks, Schema, TableDefinition, columns};
-use crate::table_input::TableInput;
 use crate::tables::digests::hexadecimal;
 use advisor::{Suggestion, suggestions};
 
@@ -28,9 +27,5 @@ pub static TABLE: TableDefinition<Suggestion> = TableDefinition {
         integer "rows_total", "About so many rows were looked at for want of it.", |it| it.rows.into();
         text "digest", "The digest that looked at most of them.", |it| it.digest.map(hexadecimal).into();
     },
-    items,
+    items: |input| suggestions(&input.index_usage()),
 };
-
-fn items(input: &TableInput) -> Vec<Suggestion> {
-    suggestions(&input.index_usage())
-}

@@ -1,7 +1,6 @@
 //! Indexes that are used, as MySQL Proxy's author showed them.
 
 use crate::table::{Asks, Schema, TableDefinition, columns};
-use crate::table_input::TableInput;
 use advisor::{IndexName, IndexUse};
 
 /// See the module.
@@ -20,11 +19,7 @@ pub static TABLE: TableDefinition<IndexUsageRow> = TableDefinition {
         text "avg_used_key_len", "The same on the average of all executions, in bytes.",
             |(_, index)| index.length_average().into();
     },
-    items,
+    items: |input| input.index_usage().used(),
 };
 
 type IndexUsageRow = (IndexName, IndexUse);
-
-fn items(input: &TableInput) -> Vec<IndexUsageRow> {
-    input.index_usage().used()
-}

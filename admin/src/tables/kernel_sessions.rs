@@ -3,7 +3,6 @@
 use worker::{JoinObstacle, JoinView};
 
 use crate::table::{Asks, Schema, TableDefinition, columns};
-use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<JoinView> = TableDefinition {
@@ -28,9 +27,5 @@ pub static TABLE: TableDefinition<JoinView> = TableDefinition {
         measure "bytes_received" ["bytes"], "Bytes of joined sessions that went from the backend to clients.",
             |it| it.is_joined().then_some(it.bytes[1]).into();
     },
-    items,
+    items: |input| input.data_plane.joins(),
 };
-
-fn items(input: &TableInput) -> Vec<JoinView> {
-    input.data_plane.joins()
-}

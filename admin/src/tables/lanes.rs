@@ -1,7 +1,6 @@
 //! Shared lanes: what has become of the statements that might use them.
 
 use crate::table::{Asks, Schema, TableDefinition, columns};
-use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
@@ -17,11 +16,7 @@ pub static TABLE: TableDefinition<LaneRow> = TableDefinition {
         text "reason", "Why it used no lane, or left one.", |it| it.1.clone().into();
         integer "statements", "How many.", |it| it.2.into();
     },
-    items,
+    items: |input| input.data_plane.lanes(),
 };
 
 type LaneRow = (&'static str, String, u64);
-
-fn items(input: &TableInput) -> Vec<LaneRow> {
-    input.data_plane.lanes()
-}

@@ -2,7 +2,7 @@
 
 use stats::Line;
 
-use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns, text_or_null};
 use crate::table_input::TableInput;
 use crate::tables::digests::hexadecimal;
 use advisor::Explained;
@@ -20,10 +20,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
         text "db", "The default schema; NULL: none.", |it| it.explained.schema().into();
         text "cluster", "The cluster that runs the statements.", |it| (&*it.explained.plan.cluster).into();
         text "backend", "The backend that was asked; NULL: none yet.",
-            |it| {
-                let backend = &*it.explained.plan.backend;
-                Some(backend).filter(|it| !it.is_empty()).into()
-            };
+            |it| text_or_null(&it.explained.plan.backend);
         integer "count", "How often the statements have run.", |it| it.explained.executions.into();
         integer "explained", "How often one of them was explained.", |it| it.explained.plan.explained.into();
         text "asked", "When one of them was explained last, in UTC.", |it| it.explained_at.clone().into();
@@ -44,7 +41,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
             |it| {
                 it.of(|line| {
                     let names: Vec<_> = line.keys.iter().map(|(name, _)| &**name).collect();
-                    Some(names.join(",")).filter(|it| !it.is_empty()).into()
+                    text_or_null(&names.join(","))
                 })
             };
         text "key_len", "So many bytes of it.",
@@ -52,7 +49,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
                 it.of(|line| {
                     let lengths = line.keys.iter().filter_map(|(_, length)| *length);
                     let lengths: Vec<_> = lengths.map(|it| it.to_string()).collect();
-                    Some(lengths.join(",")).filter(|it| !it.is_empty()).into()
+                    text_or_null(&lengths.join(","))
                 })
             };
         text "ref", "The columns or values that the index is compared with.",

@@ -33,35 +33,27 @@ fn items(input: &TableInput) -> Vec<ProxyConfigRow> {
         let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
         addresses.join(",")
     };
+    let row = |option: &str, value: String| ProxyConfigRow {
+        option: option.to_owned(),
+        value,
+    };
     let mut items = vec![
-        ProxyConfigRow {
-            option: "admin.address".to_owned(),
-            value: listed(&config.admin.address),
-        },
-        ProxyConfigRow {
-            option: "proxy.address".to_owned(),
-            value: listed(&config.listen),
-        },
+        row("admin.address", listed(&config.admin.address)),
+        row("proxy.address", listed(&config.listen)),
     ];
-    let backends = config.backends.iter().enumerate();
-    items.extend(backends.map(|(index, backend)| ProxyConfigRow {
-        option: format!("proxy.backend_addresses[{index}]"),
-        value: backend.address.to_string(),
-    }));
+    for (index, backend) in config.backends.iter().enumerate() {
+        let option = format!("proxy.backend_addresses[{index}]");
+        items.push(row(&option, backend.address.to_string()));
+    }
     let streams = input.port.streams.views();
     let followed = streams.first().and_then(|stream| stream.backend.as_deref());
     let mut backends = config.backends.iter();
     let followed = followed.and_then(|name| backends.find(|it| it.name == name));
-    items.push(ProxyConfigRow {
-        option: "repclient.master_address".to_owned(),
-        value: followed.map_or_else(String::new, |it| it.address.to_string()),
-    });
+    let followed = followed.map_or_else(String::new, |it| it.address.to_string());
+    items.push(row("repclient.master_address", followed));
     // Said above, as it was said there.
     let others = settings::items(input).into_iter();
     let others = others.filter(|setting| setting.name != "admin.address");
-    items.extend(others.map(|setting| ProxyConfigRow {
-        option: setting.name,
-        value: setting.value,
-    }));
+    items.extend(others.map(|setting| row(&setting.name, setting.value)));
     items
 }

@@ -6,7 +6,7 @@ use config::{AccountConfig, Config, Destination, Fallback, ReplicaUse};
 use route::{Backend, Roles};
 
 use super::backends;
-use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns, text_or_null};
 use crate::table_input::TableInput;
 
 /// See the module.
@@ -62,7 +62,7 @@ pub struct Route {
 
 /// Names with commas between; NULL where there are none.
 fn names(list: &[String]) -> Cell {
-    Some(list.join(", ")).filter(|it| !it.is_empty()).into()
+    text_or_null(&list.join(", "))
 }
 
 fn items(input: &TableInput) -> Vec<Route> {

@@ -4,7 +4,7 @@ use config::manual::plain;
 use config::{RULE, RuleConfig, SessionMode, SqlText};
 
 use super::runtime_mysql_servers::hostgroup;
-use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
+use crate::table::{Asks, Cell, Schema, TableDefinition, columns, text_or_null};
 use crate::table_input::TableInput;
 
 /// See the module.
@@ -56,7 +56,7 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
         integer "log", "Whether it is logged.", |it| it.config.log.into();
         integer "apply", "Whether rules behind it are left unread.", |it| it.config.stop.into();
         text "attributes", "The other settings of the rule, as JSON.", |it| other_settings(&it.config).into();
-        text "comment", "Its name behind the number.", |it| Some(it.comment.clone()).filter(|it| !it.is_empty()).into();
+        text "comment", "Its name behind the number.", |it| text_or_null(&it.comment);
     },
     items: rules,
 };

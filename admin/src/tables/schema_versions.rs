@@ -1,7 +1,6 @@
 //! What the objects of the clusters that are followed were, and when.
 
-use crate::homes::SCHEMAS;
-use crate::kept_table::KeptTable;
+use crate::kept_table::{KeptTable, SCHEMAS};
 use crate::table::facts;
 
 /// See the module.

@@ -3,7 +3,6 @@
 use script::metrics::{Measured, Series};
 
 use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
-use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<(Series, Measured)> = TableDefinition {
@@ -29,7 +28,7 @@ pub static TABLE: TableDefinition<(Series, Measured)> = TableDefinition {
                 Measured::Counter(_) | Measured::Gauge(_) => Cell::Null,
             };
     },
-    items,
+    items: |input| (input.data_plane.scripts()).map_or_else(Vec::new, |it| it.metrics.all()),
 };
 
 fn value(measured: &Measured) -> f64 {
@@ -37,9 +36,4 @@ fn value(measured: &Measured) -> f64 {
         Measured::Counter(value) | Measured::Gauge(value) => *value,
         Measured::Histogram { sum, .. } => *sum,
     }
-}
-
-fn items(input: &TableInput) -> Vec<(Series, Measured)> {
-    let commons = input.data_plane.scripts();
-    commons.map(|it| it.metrics.all()).unwrap_or_default()
 }

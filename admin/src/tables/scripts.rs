@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use script::FileFacts;
 
-use crate::table::{Asks, Cell, Schema, TableDefinition, columns};
-use crate::table_input::TableInput;
+use crate::table::{Asks, Schema, TableDefinition, columns, text_or_null};
 
 /// See the module.
 pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
@@ -19,13 +18,7 @@ pub static TABLE: TableDefinition<(PathBuf, FileFacts)> = TableDefinition {
         integer "refused", "Sessions that were refused: it could not be read, or its body has raised an error.",
             |it| it.1.refused.into();
         integer "faults", "Hooks that have ended with an error.", |it| it.1.faults.into();
-        text "last_fault", "The last error.",
-            |it| match it.1.last_fault.is_empty() { true => Cell::Null, false => it.1.last_fault.clone().into() };
+        text "last_fault", "The last error.", |it| text_or_null(&it.1.last_fault);
     },
-    items,
+    items: |input| (input.data_plane.scripts()).map_or_else(Vec::new, |it| it.files()),
 };
-
-fn items(input: &TableInput) -> Vec<(PathBuf, FileFacts)> {
-    let commons = input.data_plane.scripts();
-    commons.map(|it| it.files()).unwrap_or_default()
-}

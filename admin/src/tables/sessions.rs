@@ -3,7 +3,7 @@
 use worker::{SessionState, SessionView};
 
 use super::digests::hexadecimal;
-use crate::table::{Asks, Schema, TableDefinition, columns, seconds};
+use crate::table::{Asks, Schema, TableDefinition, columns, seconds, text_or_null};
 use crate::table_input::TableInput;
 
 /// See the module.
@@ -16,11 +16,7 @@ pub static TABLE: TableDefinition<SessionRow> = TableDefinition {
         integer "id",
             "The id that KILL takes here. It is the connection id that the client sees, if the proxy has answered its \
              login; otherwise a number of the proxy's own.", |it| it.session.id.into();
-        text "user", "The account of the session; NULL before its login.",
-            |it| {
-                let user = Some(it.session.user.clone());
-                user.filter(|user| !user.is_empty()).into()
-            };
+        text "user", "The account of the session; NULL before its login.", |it| text_or_null(&it.session.user);
         text "client", "The client's address.", |it| it.session.client.to_string().into();
         text "listener", "The address that it has connected to.", |it| it.session.listener.clone().into();
         integer "worker", "The worker that it lives on.", |it| it.session.worker.into();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stats::StatementView;
 
 use super::digests::hexadecimal;
-use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
+use crate::table::{Asks, Schema, TableDefinition, columns, microseconds, text_or_null};
 use crate::table_input::TableInput;
 
 /// See the module.
@@ -20,11 +20,7 @@ pub static TABLE: TableDefinition<SlowStatementRow> = TableDefinition {
         integer "session", "The id of its session.", |it| it.statement.session.into();
         text "account", "The account of the statement.", |it| (&it.statement.attribution.account).into();
         text "client", "The address of its client.", |it| (&*it.statement.client).into();
-        text "db", "The default schema; NULL: none.",
-            |it| {
-                let schema = Some(it.statement.attribution.schema.clone());
-                schema.filter(|it| !it.is_empty()).into()
-            };
+        text "db", "The default schema; NULL: none.", |it| text_or_null(&it.statement.attribution.schema);
         text "backend", "The backend that ran it; NULL: it reached none.",
             |it| it.statement.backend.as_ref().map(|ran| &*ran.name).into();
         measure "total_us" ["us"], "From its arrival to the end of its reply: the sum of the next three.",

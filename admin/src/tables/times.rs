@@ -3,7 +3,6 @@
 use worker::TimesView;
 
 use crate::table::{Asks, Schema, TableDefinition, columns, microseconds};
-use crate::table_input::TableInput;
 
 /// See the module.
 pub static TABLE: TableDefinition<TimesView> = TableDefinition {
@@ -28,9 +27,5 @@ pub static TABLE: TableDefinition<TimesView> = TableDefinition {
         measure "bytes_sent" ["bytes"], "The statements, with their packets' headers.", |it| it.bytes_sent.into();
         measure "bytes_received" ["bytes"], "Their replies, likewise.", |it| it.bytes_received.into();
     },
-    items,
+    items: |input| input.data_plane.times(),
 };
-
-fn items(input: &TableInput) -> Vec<TimesView> {
-    input.data_plane.times()
-}

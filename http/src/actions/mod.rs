@@ -87,7 +87,7 @@ impl Action {
             false => {
                 let outcome = admin_session.carry_out(statement, &text, values).await?;
                 let rows = match outcome {
-                    Outcome::Changed(rows, _) => rows,
+                    Outcome::Changed(rows) => rows,
                     Outcome::Rows(..) | Outcome::Done => 0,
                 };
                 (outcome, rows)
