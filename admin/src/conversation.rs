@@ -63,7 +63,10 @@ impl Conversation {
     /// The script ends; its last hook runs where nobody else waits for it.
     fn end_script(&mut self) {
         if let Some(admin_script) = self.admin_script.take() {
-            drop(tokio::task::spawn_blocking(move || drop(admin_script)));
+            tokio::spawn(aside(move || {
+                drop(admin_script);
+                Ok(())
+            }));
         }
     }
 

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
 use std::num::NonZeroUsize;
 use std::rc::{Rc, Weak};
 
@@ -14,6 +13,7 @@ use pool::Texts;
 use route::ClusterId;
 use session::state::{Baseline, Values, ValuesTable};
 use sql::{Analysis, Facts, Flags, TrustedFunctions};
+use system::HashKeys;
 
 use crate::prepared_statement::Definitions;
 use crate::prepared_statement::StatementKey;
@@ -45,14 +45,15 @@ pub struct Store {
     /// What the texts take.
     pub memory: MemoryShare,
     /// For fingerprints of replies.
-    pub print_keys: RandomState,
+    pub print_keys: HashKeys,
 }
 
-impl Default for Store {
-    fn default() -> Self {
+impl Store {
+    /// Nothing yet. The keys are for hashes of what clients and servers say.
+    pub fn new(keys: HashKeys) -> Self {
         Self {
-            values: ValuesTable::default(),
-            texts: RefCell::default(),
+            values: ValuesTable::new(keys),
+            texts: RefCell::new(Texts::new(keys)),
             facts: RefCell::default(),
             bytes: RefCell::default(),
             proofs: RefCell::default(),
@@ -61,12 +62,10 @@ impl Default for Store {
             schemas: RefCell::new(LruCache::new(SCHEMAS_MAX)),
             identities: RefCell::new(LruCache::new(IDENTITIES_MAX)),
             memory: MemoryShare::default(),
-            print_keys: RandomState::new(),
+            print_keys: keys,
         }
     }
-}
 
-impl Store {
     /// Memory for the facts of a statement; to be given back.
     pub fn take_facts(&self) -> Box<Facts> {
         self.facts.borrow_mut().pop().unwrap_or_default()

@@ -57,5 +57,5 @@ pub use connection::PacketWriter;
 pub use control::{Control, as_configured, survey};
 pub use failure::ServerError;
 pub use prepared_statement::PreparedStatement;
-pub use resolve::{Resolver, SystemResolver};
+pub use resolve::{Resolver, Resolving, SystemResolver};
 pub use rows::ResultSet;

@@ -1,7 +1,8 @@
 //! From a configured address to the places to connect to.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,22 +11,22 @@ use route::Endpoint;
 
 use crate::failure::{Failure, words};
 
-/// Turns names into addresses; may block, it is called on a thread of its own.
+/// Turns names into addresses.
 pub trait Resolver: Send + Sync + 'static {
-    /// The addresses of `host`, in the order in which they are to be tried.
-    ///
-    /// # Errors
-    /// Why there are none.
-    fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+    /// The addresses of `host`, in the order in which they are to be tried, or why there are none.
+    fn resolve(&self, host: String, port: u16) -> Resolving;
 }
+
+/// The answer of a resolver, once it is there.
+pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// The system's resolver: `/etc/hosts`, DNS, whatever it is configured for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
-    fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        (host, port).to_socket_addrs().map(Iterator::collect)
+    fn resolve(&self, host: String, port: u16) -> Resolving {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
     }
 }
 
@@ -63,13 +64,11 @@ pub(crate) async fn resolve_address(
         AddressKind::Known(endpoint) => return Ok(vec![endpoint]),
         AddressKind::Named { host, port } => (host, port),
     };
-    let name = host.clone();
-    let asking = tokio::task::spawn_blocking(move || resolver.resolve(&name, port));
+    let asking = resolver.resolve(host.clone(), port);
     let reason = match tokio::time::timeout(timeout, asking).await {
-        Ok(Ok(Ok(addresses))) if !addresses.is_empty() => return Ok(endpoints(addresses)),
-        Ok(Ok(Ok(_))) => "it has no address".to_owned(),
-        Ok(Ok(Err(error))) => words(&error),
-        Ok(Err(panic)) => panic.to_string(),
+        Ok(Ok(addresses)) if !addresses.is_empty() => return Ok(endpoints(addresses)),
+        Ok(Ok(_)) => "it has no address".to_owned(),
+        Ok(Err(error)) => words(&error),
         Err(_) => format!("no answer within {timeout:?}"),
     };
     Err(Failure::Unresolved { host, reason })

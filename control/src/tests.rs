@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use crate::control::nothing_yet;
 use crate::control_loop::{ControlLoop, Order};
 use crate::snapshot_publisher::SnapshotPublisher;
-use crate::{Control, Resolver, SystemResolver};
+use crate::{Control, Resolver, Resolving, SystemResolver};
 use scripted_backend::{Met, STRICT, Script, Scripted};
 
 /// Nothing here takes so long; a test that fails must end all the same.
@@ -445,9 +445,10 @@ impl Names {
 }
 
 impl Resolver for Names {
-    fn resolve(&self, host: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
-        let known = self.0.lock().unwrap().get(host).cloned();
-        known.ok_or_else(|| io::Error::other("no such name"))
+    fn resolve(&self, host: String, _: u16) -> Resolving {
+        let known = self.0.lock().unwrap().get(&host).cloned();
+        let known = known.ok_or_else(|| io::Error::other("no such name"));
+        Box::pin(std::future::ready(known))
     }
 }
 

@@ -12,8 +12,7 @@ mod refusal;
 pub(crate) mod tally;
 mod whole_result;
 
-use std::collections::hash_map::RandomState;
-
+use system::HashKeys;
 use wire::{Capabilities, Command, HEADER_BYTES, Header, Malformed, StatusFlags};
 
 pub use amendment::Amendment;
@@ -151,7 +150,7 @@ impl Reply {
 
     /// The same reply, of which a fingerprint is made with these keys.
     #[must_use]
-    pub fn fingerprinted(self, keys: &RandomState) -> Self {
+    pub fn fingerprinted(self, keys: &HashKeys) -> Self {
         Self {
             fingerprinting: Some(Box::new(Fingerprinting::new(keys))),
             ..self

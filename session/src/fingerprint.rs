@@ -1,7 +1,8 @@
 //! What a reply says, in few bytes, so that it can be compared with what another server says.
 
-use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+
+use system::HashKeys;
 
 use crate::exchange::tally::Tally;
 use crate::reply::{Outcome, ReplyState, ReplyStep};
@@ -18,14 +19,14 @@ pub struct Fingerprint {
 /// A fingerprint that is being made.
 #[derive(Debug)]
 pub(crate) struct Fingerprinting {
-    hasher: <RandomState as BuildHasher>::Hasher,
+    hasher: <HashKeys as BuildHasher>::Hasher,
     bytes: u64,
     /// Of the payload under way.
     payload_bytes: u64,
 }
 
 impl Fingerprinting {
-    pub(crate) fn new(keys: &RandomState) -> Self {
+    pub(crate) fn new(keys: &HashKeys) -> Self {
         Self {
             hasher: keys.build_hasher(),
             bytes: 0,

@@ -14,7 +14,7 @@ use registry::session_registry::Registration;
 use route::BackendId;
 use session::state::Values;
 use stats::attribution::{Attribution, SessionAttribution};
-use std::hash::RandomState;
+use system::HashKeys;
 
 /// An account that has logged in, and the connections that it gets.
 pub struct AccountLogin {
@@ -116,7 +116,7 @@ impl Identity {
 
     /// To which account, schema and client its statements are attributed in the statistics.
     #[inline]
-    pub fn attribution(&mut self, keys: &RandomState, values: &Rc<Values>) -> &Arc<Attribution> {
+    pub fn attribution(&mut self, keys: &HashKeys, values: &Rc<Values>) -> &Arc<Attribution> {
         (self.attribution).of(keys, &self.account_login.account, values)
     }
 

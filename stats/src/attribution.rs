@@ -1,11 +1,12 @@
 //! The account and the default schema by which statements are counted together.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use auth::KnownAccount;
 use session::state::Values;
+use system::HashKeys;
 
 /// An account, and a default schema.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ pub struct Attribution {
 
 impl Attribution {
     /// Hashed by `keys`, which all of a worker share.
-    pub fn new(keys: &RandomState, account: String, user: &str, schema: &[u8]) -> Self {
+    pub fn new(keys: &HashKeys, account: String, user: &str, schema: &[u8]) -> Self {
         let schema = String::from_utf8_lossy(schema).into_owned();
         Self {
             hash: keys.hash_one((&account, user, &schema)),
@@ -58,7 +59,7 @@ impl SessionAttribution {
     #[inline]
     pub fn of(
         &mut self,
-        keys: &RandomState,
+        keys: &HashKeys,
         account: &Arc<KnownAccount>,
         values: &Rc<Values>,
     ) -> &Arc<Attribution> {
@@ -87,7 +88,7 @@ impl CachedAttribution {
     #[cold]
     fn made_of(
         before: Option<Self>,
-        keys: &RandomState,
+        keys: &HashKeys,
         account: &Arc<KnownAccount>,
         values: &Rc<Values>,
     ) -> Self {

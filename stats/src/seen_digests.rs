@@ -1,12 +1,13 @@
 //! Digests that sessions have sent of late: what `pilotfish plan` looks at.
 
 use std::cell::{Cell, RefCell};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 
 use config::StatementStatsConfig;
 use lru::LruCache;
 use sql::{Analysis, Flags};
+use system::HashKeys;
 
 /// Longer ones are not kept: with all that may be kept a worker's memory is bounded.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -29,17 +30,17 @@ pub struct SeenDigests {
     is_wanted: Cell<bool>,
     digests: RefCell<LruCache<u64, SeenDigest>>,
     analysis: RefCell<Analysis>,
-    hasher: RandomState,
+    keys: HashKeys,
 }
 
 impl SeenDigests {
-    /// Empty, with the bounds of the configuration.
-    pub fn new(config: &StatementStatsConfig) -> Self {
+    /// Empty, with the bounds of the configuration. Clients choose statements, so their hashes have these keys.
+    pub fn new(config: &StatementStatsConfig, keys: HashKeys) -> Self {
         let seen = Self {
             is_wanted: Cell::new(false),
             digests: RefCell::new(LruCache::new(NonZeroUsize::MIN)),
             analysis: RefCell::default(),
-            hasher: RandomState::new(),
+            keys,
         };
         seen.follow(config);
         seen
@@ -74,7 +75,7 @@ impl SeenDigests {
         if digest.text().len() > TEXT_BYTES_MAX {
             return;
         }
-        let key = self.hasher.hash_one((digest.hash(), user, schema));
+        let key = self.keys.hash_one((digest.hash(), user, schema));
         let mut digests = self.digests.borrow_mut();
         let seen = digests.get_or_insert_mut(key, || SeenDigest {
             text: String::from_utf8_lossy(digest.text()).into_owned(),
@@ -94,7 +95,13 @@ impl SeenDigests {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
+
+    fn keys() -> HashKeys {
+        system::Entropy::seeded(7).hash_keys().unwrap()
+    }
 
     fn config(count_max: u32) -> StatementStatsConfig {
         StatementStatsConfig {
@@ -116,7 +123,7 @@ mod tests {
 
     #[test]
     fn digests_are_counted_without_their_values() {
-        let seen = SeenDigests::new(&config(10));
+        let seen = SeenDigests::new(&config(10), keys());
         let note = |text: &str, user| seen.note(text.as_bytes(), Flags::default(), user, b"d");
         note("select * from t where id = 17", "a");
         note("SELECT * FROM t WHERE id = 'secret'", "a");
@@ -131,7 +138,7 @@ mod tests {
 
     #[test]
     fn those_seen_last_are_kept() {
-        let seen = SeenDigests::new(&config(2));
+        let seen = SeenDigests::new(&config(2), keys());
         for name in ["a", "b", "a", "c"] {
             let text = format!("SELECT {name}");
             seen.note(text.as_bytes(), Flags::default(), "u", b"");

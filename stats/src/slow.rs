@@ -118,13 +118,16 @@ impl SlowRing {
 
 #[cfg(test)]
 mod tests {
-    use std::hash::RandomState;
+    #![allow(clippy::unwrap_used)]
+
+    use system::Entropy;
 
     use super::*;
 
     #[test]
     fn the_latest_stay() {
-        let attribution = Attribution::new(&RandomState::new(), "'a'@'%'".into(), "a", b"");
+        let keys = Entropy::seeded(7).hash_keys().unwrap();
+        let attribution = Attribution::new(&keys, "'a'@'%'".into(), "a", b"");
         let attribution = Arc::new(attribution);
         let slow = |second| {
             Arc::new(StatementView {

@@ -1,7 +1,7 @@
 //! What one worker keeps about statements.
 
 use std::cell::{Cell, RefCell};
-use std::hash::RandomState;
+use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use config::{Config, TraceParents};
 use route::{BackendId, Topology};
 use sql::{Analysis, Facts, FactsCache, Flags};
+use system::HashKeys;
 use tokio::sync::Semaphore;
 
 use crate::counts::Ended;
@@ -88,17 +89,17 @@ pub struct StatementStats {
     /// Backends' names, by their ids.
     names: RefCell<Vec<Option<Arc<str>>>>,
     /// For hashes that nobody outside may know.
-    pub keys: RandomState,
+    pub keys: HashKeys,
 }
 
 impl StatementStats {
-    /// Empty, with the bounds of the configuration.
-    pub fn new(config: &Config) -> Self {
+    /// Empty, with the bounds of the configuration and keys for hashes.
+    pub fn new(config: &Config, keys: HashKeys) -> Self {
         let insight = Self {
             wants: Cell::default(),
             analysis: RefCell::default(),
             known: RefCell::default(),
-            digests: RefCell::default(),
+            digests: RefCell::new(DigestTable::new(0, keys.hash_one(0))),
             errors: RefCell::default(),
             slow: RefCell::default(),
             profiles: RefCell::default(),
@@ -108,7 +109,7 @@ impl StatementStats {
             explaining_count: Cell::default(),
             emptied: Cell::default(),
             names: RefCell::default(),
-            keys: RandomState::new(),
+            keys,
         };
         insight.follow(config);
         insight

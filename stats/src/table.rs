@@ -4,7 +4,7 @@
 //! was not makes room. So a flood of statements that are never said again drives out its own kind first.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use route::BackendId;
@@ -128,9 +128,11 @@ const ROW_BYTES: usize = size_of::<TableSlot>() + 24 + 2 * (size_of::<(DigestKey
 const TEXT_BYTES: usize = 40 + 2 * (size_of::<(u64, Text)>() + 1);
 
 impl DigestTable {
-    /// Empty; holds at most so many bytes.
-    pub fn new(bytes_max: usize) -> Self {
+    /// Empty; holds at most so many bytes, and finds rows by hashes with this key, which nobody outside knows.
+    pub fn new(bytes_max: usize, key: u64) -> Self {
         Self {
+            index: HashMap::with_hasher(Keyed(key)),
+            texts: HashMap::with_hasher(Keyed(key)),
             bytes_max,
             ..Self::default()
         }
@@ -144,7 +146,8 @@ impl DigestTable {
 
     /// Takes everything out.
     pub fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::new(self.bytes_max))
+        let Keyed(key) = *self.index.hasher();
+        std::mem::replace(self, Self::new(self.bytes_max, key))
     }
 
     /// The text of a digest, as it is kept; `text` has it where it is new.
@@ -386,14 +389,8 @@ impl std::hash::Hash for DigestKey {
 }
 
 /// Hashes what are hashes already, so that nobody outside can tell where they lie.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Keyed(u64);
-
-impl Default for Keyed {
-    fn default() -> Self {
-        Self(RandomState::new().hash_one(0))
-    }
-}
 
 impl BuildHasher for Keyed {
     type Hasher = Mixer;

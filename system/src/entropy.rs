@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::HashKeys;
+
 /// The system has no random bytes to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the system has no randomness")]
@@ -41,6 +43,14 @@ impl Entropy {
         let mut bytes = [0; N];
         (self.0)(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// New keys for hashes.
+    ///
+    /// # Errors
+    /// As of [`Entropy::bytes`].
+    pub fn hash_keys(&self) -> Result<HashKeys, NoEntropy> {
+        self.bytes().map(HashKeys::new)
     }
 }
 

@@ -12,10 +12,12 @@
 
 mod clock;
 mod entropy;
+mod hash_keys;
 mod threads;
 
 pub use clock::Clock;
 pub use entropy::{Entropy, NoEntropy};
+pub use hash_keys::HashKeys;
 pub use threads::{Threads, Work};
 
 /// The clock, the randomness and the threads of a process. Clones share them.

@@ -54,6 +54,28 @@ const FLOORS: &[(&str, Floor)] = &[
     ("xtask", Floor::Outside),
 ];
 
+/// The data plane: the crates that carry what clients and servers say.
+pub const DATA_PLANE: &[&str] = &[
+    "wire",
+    "session",
+    "route",
+    "pool",
+    "net",
+    "link",
+    "registry",
+    "backend",
+    "script_host",
+    "lanes",
+    "login",
+    "relay",
+    "session_parts",
+    "script_hooks",
+    "command",
+    "engine",
+    "scripted",
+    "worker",
+];
+
 /// Where a crate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Floor {
@@ -174,6 +196,13 @@ mod tests {
     #[test]
     fn the_house_stands() {
         assert_eq!(check(&crate::root()).err(), None);
+    }
+
+    #[test]
+    fn crates_of_the_data_plane_have_floors() {
+        for name in DATA_PLANE {
+            assert!(matches!(Floor::of(name), Some(Floor::At(_))), "{name}");
+        }
     }
 
     #[test]

@@ -258,7 +258,7 @@ impl World {
             shared: Arc::new(SharedPools::default()),
             scratch: RefCell::new(vec![0; 16 << 10].into_boxed_slice()),
             greeting: OwnGreeting::default(),
-            store: Store::default(),
+            store: Store::new(system().entropy.hash_keys().unwrap()),
         });
         let pool = Rc::new(WorkerPool::new(env, 7));
         tokio::task::spawn_local(WorkerPool::keep(Rc::clone(&pool), || ()));

@@ -1,10 +1,11 @@
 //! A statement's text, held once per worker and compared by its hash first.
 
 use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::rc::Rc;
+
+use system::HashKeys;
 
 /// A text of any length that is cheap to clone, to hash and to compare.
 #[derive(Clone)]
@@ -47,10 +48,10 @@ impl fmt::Debug for Text {
 
 /// The texts of one worker, each held once however many clients have it. Texts of two workers are
 /// not to be compared: their hashes differ.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Texts {
     known: HashSet<Text>,
-    keys: RandomState,
+    keys: HashKeys,
     /// The count at which unused texts are looked for again.
     sweep_at: usize,
     /// How long they are together.
@@ -64,6 +65,17 @@ const FEW: usize = 64;
 const FEW_BYTES: usize = 1 << 20;
 
 impl Texts {
+    /// Has none yet. Clients choose texts, so they are hashed with these keys.
+    pub fn new(keys: HashKeys) -> Self {
+        Self {
+            known: HashSet::new(),
+            keys,
+            sweep_at: 0,
+            bytes: 0,
+            sweep_at_bytes: 0,
+        }
+    }
+
     /// The text with these bytes.
     pub fn intern(&mut self, bytes: &[u8]) -> Text {
         let text = Text(Rc::new(Inner {
@@ -112,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_text_is_held_once() {
-        let mut texts = Texts::default();
+        let mut texts = Texts::new(system::Entropy::seeded(7).hash_keys().unwrap());
         let one = texts.intern(b"SELECT 1");
         let same = texts.intern(b"SELECT 1");
         let other = texts.intern(b"SELECT 2");
@@ -135,7 +147,7 @@ mod tests {
 
     #[test]
     fn unused_texts_do_not_accumulate() {
-        let mut texts = Texts::default();
+        let mut texts = Texts::new(system::Entropy::seeded(7).hash_keys().unwrap());
         let kept = texts.intern(b"kept");
         for number in 0..10_000u32 {
             texts.intern(&number.to_le_bytes());

@@ -1,3 +1,5 @@
+use system::Entropy;
+
 use super::*;
 
 const NEW: Capabilities = Capabilities(
@@ -170,7 +172,7 @@ fn ids_are_written_anew_where_frames_set_them() {
 }
 
 /// The fingerprint of a result of one column with these rows, fed in pieces of this length.
-fn print(keys: &RandomState, rows: &[&[u8]], end: &[u8], length: usize) -> Fingerprint {
+fn print(keys: &HashKeys, rows: &[&[u8]], end: &[u8], length: usize) -> Fingerprint {
     let mut bytes = packet(1, &[1]);
     bytes.extend(packet(2, &[b'd'; 30]));
     let mut sequence = 3;
@@ -189,7 +191,7 @@ fn print(keys: &RandomState, rows: &[&[u8]], end: &[u8], length: usize) -> Finge
 
 #[test]
 fn a_fingerprint_depends_on_the_content_and_not_on_the_packets() {
-    let keys = RandomState::new();
+    let keys = Entropy::seeded(7).hash_keys().unwrap();
     let mut long = vec![b'x'; 100_000];
     long[0] = 5;
     let rows: [&[u8]; 3] = [&[1, b'a'], &long, &[1, b'b']];

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::rc::{Rc, Weak};
 
 use sql::{Flags, Schema};
+use system::HashKeys;
 
 use super::baseline::Baseline;
 
@@ -92,19 +93,20 @@ impl Values {
 pub struct ValuesTable {
     fresh: Rc<Values>,
     known: RefCell<HashMap<u64, Vec<Weak<Values>>>>,
-    hasher: RandomState,
+    keys: HashKeys,
     /// The number of entries at which the dead are cleared away.
     sweep_at: RefCell<usize>,
 }
 
 const SWEEP_MIN: usize = 64;
 
-impl Default for ValuesTable {
-    fn default() -> Self {
+impl ValuesTable {
+    /// Has the values of a fresh login. Clients choose values, so the table hashes them with these keys.
+    pub fn new(keys: HashKeys) -> Self {
         let table = Self {
             fresh: Rc::new(Values::default()),
             known: RefCell::default(),
-            hasher: RandomState::new(),
+            keys,
             sweep_at: RefCell::new(SWEEP_MIN),
         };
         let hash = table.hash(&table.fresh);
@@ -112,9 +114,7 @@ impl Default for ValuesTable {
         table.known.borrow_mut().insert(hash, vec![fresh]);
         table
     }
-}
 
-impl ValuesTable {
     /// The values of a fresh login without a schema.
     pub fn fresh(&self) -> Rc<Values> {
         Rc::clone(&self.fresh)
@@ -160,7 +160,7 @@ impl ValuesTable {
     }
 
     fn hash(&self, values: &Values) -> u64 {
-        self.hasher.hash_one(values)
+        self.keys.hash_one(values)
     }
 
     fn sweep(&self, known: &mut HashMap<u64, Vec<Weak<Values>>>) {

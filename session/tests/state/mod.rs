@@ -13,3 +13,11 @@ mod restoring;
 mod servers;
 mod stage;
 mod texts;
+
+use pilotfish_session::state::ValuesTable;
+use system::Entropy;
+
+/// A worker's values, none yet.
+fn values_table() -> ValuesTable {
+    ValuesTable::new(Entropy::seeded(7).hash_keys().unwrap())
+}

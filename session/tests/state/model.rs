@@ -126,7 +126,7 @@ struct World {
 
 impl World {
     fn new(server: sql::Server, sessions: usize, connections: usize) -> Self {
-        let table = ValuesTable::default();
+        let table = super::values_table();
         let mut world = Self {
             server,
             connections: Vec::new(),

@@ -58,7 +58,7 @@ pub struct Pool {
 impl Pool {
     pub fn open(server: &'static Server, login: Login, count: usize) -> Self {
         let mut pool = Self {
-            table: ValuesTable::default(),
+            table: super::values_table(),
             backends: Vec::new(),
             login,
             log: Vec::new(),

@@ -153,7 +153,7 @@ impl Stage {
     }
 
     pub fn with(server: Server, rules: Rules) -> Self {
-        let table = ValuesTable::default();
+        let table = super::values_table();
         let baseline = baseline(server);
         let session = SessionState::new(rules, table.fresh(), baseline.flags());
         let connection = ConnectionState::new(Rc::clone(&baseline), table.fresh());

@@ -1,4 +1,8 @@
+#![allow(clippy::unwrap_used)]
+
 use std::time::Duration;
+
+use system::Entropy;
 
 use super::*;
 
@@ -9,9 +13,9 @@ struct StatsTable {
 
 impl StatsTable {
     fn new(bytes_max: usize) -> Self {
-        let keys = RandomState::new();
+        let keys = Entropy::seeded(7).hash_keys().unwrap();
         Self {
-            table: DigestTable::new(bytes_max),
+            table: DigestTable::new(bytes_max, 7),
             attribution: Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b"shop")),
         }
     }

@@ -9,6 +9,7 @@ use net::clock::Clock;
 use net::joined::waiter::JoinWaiter;
 use net::worker::WorkerContext;
 use route::{Dice, Loads};
+use system::HashKeys;
 use tokio::sync::mpsc;
 use tokio::task::spawn_local;
 
@@ -191,8 +192,14 @@ fn pool_env(plane_context: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
         shared: Arc::clone(&shared.pools),
         scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
         greeting: OwnGreeting::default(),
-        store: Store::default(),
+        store: Store::new(hash_keys(plane_context)),
     })
+}
+
+/// New keys for hashes of what clients and servers say.
+fn hash_keys(plane_context: &DataPlaneContext) -> HashKeys {
+    let keys = plane_context.system.entropy.hash_keys();
+    keys.expect("the system has random bytes, or TLS would not work")
 }
 
 /// What the sessions of a worker need.
@@ -204,7 +211,10 @@ fn relay_env(
 ) -> Rc<RelayEnv> {
     let clock = Clock::start();
     let dice = Rc::new(RefCell::new(Dice::new(index as u64)));
-    let stats = StatementStats::new(&plane_context.settings.borrow().config);
+    let stats = StatementStats::new(
+        &plane_context.settings.borrow().config,
+        hash_keys(plane_context),
+    );
     Rc::new(RelayEnv {
         pool: Rc::clone(env),
         login: Rc::new(LoginEnv {
@@ -289,7 +299,7 @@ fn engine_env(
         pool_env: Rc::clone(&relay.pool),
         relay: Rc::clone(relay),
         rule_set: RefCell::new(Rc::new(rule_set)),
-        seen: SeenDigests::new(&settings.config.statement_stats),
+        seen: SeenDigests::new(&settings.config.statement_stats, hash_keys(plane_context)),
         loads: Loads::default(),
         lanes: Rc::new(Lanes::new(Rc::clone(&pool), of_engines.lane_counts.enter())),
         pool,

@@ -188,6 +188,7 @@ mod tests {
         let of = Crate {
             name: "house".to_owned(),
             modules: files.iter().map(module).collect(),
+            test_lines: 0,
         };
         largest(&of).get("house").copied()
     }

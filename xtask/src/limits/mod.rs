@@ -5,6 +5,7 @@ mod names;
 mod sizes;
 pub mod source;
 mod surroundings;
+mod test_share;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,11 +13,13 @@ use std::path::Path;
 use crate::Outcome;
 use crate::ratchet::{Excess, Figures};
 use source::Crate;
+use test_share::TestShare;
 
 /// Something that has a limit.
 struct Measure {
     name: &'static str,
     limit: usize,
+    /// The figures of a crate. Figures of several crates with the same name add up.
     figures: fn(&Crate) -> Figures,
     /// The full names of what a crate's figure counts. `None` if the figures themselves have full names.
     list: Option<fn(&Crate) -> Vec<String>>,
@@ -27,6 +30,12 @@ const MEASURES: &[Measure] = &[
         name: "lines of a crate without its tests",
         limit: 15_000,
         figures: sizes::lines,
+        list: None,
+    },
+    Measure {
+        name: "lines of admin and http without their tests",
+        limit: 12_000,
+        figures: sizes::lines_of_admin_and_http,
         list: None,
     },
     Measure {
@@ -123,10 +132,13 @@ const CRATES: &[&str] = &[
 
 /// Prints the table of limits; an error names each figure that exceeds one.
 pub fn check(root: &Path) -> Outcome {
-    let measured = measure(root)?;
-    let faults = faults(&measured);
+    let crates = read_crates(root)?;
+    let share = TestShare::count(root, &crates)?;
+    let measured = measure(&crates);
+    let mut faults = faults(&measured);
+    faults.extend(share.fault());
     if faults.is_empty() {
-        Ok(table(&measured))
+        Ok(format!("{}\n{}", table(&measured), share.line()))
     } else {
         Err(faults)
     }
@@ -173,12 +185,9 @@ pub fn references(root: &Path, crate_name: &str) -> Outcome {
 }
 
 /// What exceeds each measure's limit.
-fn measure(root: &Path) -> Result<Vec<Excess>, Vec<String>> {
-    let crates = read_crates(root)?;
-    Ok(MEASURES
-        .iter()
-        .map(|measure| measure.excess(&crates))
-        .collect())
+fn measure(crates: &[Crate]) -> Vec<Excess> {
+    let measures = MEASURES.iter();
+    measures.map(|measure| measure.excess(crates)).collect()
 }
 
 fn read_crates(root: &Path) -> Result<Vec<Crate>, Vec<String>> {
@@ -188,12 +197,15 @@ fn read_crates(root: &Path) -> Result<Vec<Crate>, Vec<String>> {
 impl Measure {
     /// What exceeds the limit.
     fn excess(&self, crates: &[Crate]) -> Excess {
-        let figures = crates.iter().flat_map(self.figures);
-        let above = figures.filter(|(_, figure)| *figure > self.limit);
+        let mut figures = Figures::new();
+        for (name, figure) in crates.iter().flat_map(self.figures) {
+            *figures.entry(name).or_default() += figure;
+        }
+        figures.retain(|_, figure| *figure > self.limit);
         Excess {
             name: self.name,
             limit: self.limit,
-            figures: above.collect(),
+            figures,
         }
     }
 }
@@ -234,11 +246,20 @@ mod tests {
         let measure = MEASURES.iter().find(|it| it.name == "fields of a struct");
         let fields: String = (0..count).map(|it| format!("f{it}: u8,")).collect();
         let text = format!("struct A {{{fields}}}");
-        let of = Crate {
-            name: "house".to_owned(),
-            modules: vec![Module::of_text(&["room"], &text)],
-        };
+        let of = Crate::of_module("house", Module::of_text(&["room"], &text));
         faults(&[measure.unwrap().excess(&[of])])
+    }
+
+    #[test]
+    fn figures_of_the_same_name_add_up() {
+        let name = "lines of admin and http without their tests";
+        let measure = MEASURES.iter().find(|it| it.name == name).unwrap();
+        let lines = |count| "fn f() {}\n".repeat(count);
+        let of = |name, count| Crate::of_module(name, Module::of_text(&["room"], &lines(count)));
+        let crates = [of("admin", 6_000), of("http", 6_000), of("worker", 1)];
+        assert!(faults(&[measure.excess(&crates)]).is_empty());
+        let crates = [of("admin", 6_000), of("http", 6_001)];
+        assert_eq!(faults(&[measure.excess(&crates)]).len(), 1);
     }
 
     #[test]

@@ -32,6 +32,15 @@ pub fn lines(of: &Crate) -> Figures {
     Figures::from([(of.name.clone(), lines)])
 }
 
+/// The lines of the crates that show the proxy to administrators, tests excepted: one figure for both.
+pub fn lines_of_admin_and_http(of: &Crate) -> Figures {
+    if !["admin", "http"].contains(&of.name.as_str()) {
+        return Figures::new();
+    }
+    let lines = lines(of).into_values();
+    Figures::from([("admin and http".to_owned(), lines.sum())])
+}
+
 /// The fields of each struct, tables excepted.
 pub fn fields(of: &Crate) -> Figures {
     let mut figures = measured(of, |walk| walk.structs);

@@ -11,6 +11,8 @@ use crate::read;
 pub struct Crate {
     pub name: String,
     pub modules: Vec<Module>,
+    /// The lines of its tests: in files of their own, within other files, and in the folder `tests`.
+    pub test_lines: usize,
 }
 
 /// A file of a crate that holds no tests only.
@@ -26,37 +28,64 @@ pub struct Module {
 }
 
 impl Crate {
-    /// Reads the files below `NAME/src`. An error names the file that cannot be read or parsed.
+    /// Reads the files below `NAME/src` and `NAME/tests`. An error names the file that cannot be read or parsed.
     pub fn read(root: &Path, name: &str) -> Result<Self, Vec<String>> {
-        let source = root.join(name).join("src");
-        let mut modules = Vec::new();
-        for file in
-            files(&source).map_err(|error| vec![format!("{}: {error}", source.display())])?
-        {
-            let name = file.strip_prefix(&source).unwrap_or(&file);
-            let path = module_path(name);
-            if path
-                .iter()
-                .any(|part| part == "tests" || part.ends_with("_tests"))
-            {
-                continue;
-            }
-            let text = read(&file)?;
-            let parsed = syn::parse_file(&text)
-                .map_err(|error| vec![format!("{}: {error}", file.display())])?;
-            if !is_test(&parsed.attrs) {
-                let module = Module::of(path, parsed.items, text.lines().count());
-                modules.push(Module {
-                    file: name.display().to_string(),
-                    ..module
-                });
-            }
-        }
-        Ok(Self {
+        let mut read = Self {
             name: name.to_owned(),
-            modules,
-        })
+            modules: Vec::new(),
+            test_lines: lines_below(&root.join(name).join("tests"))?,
+        };
+        let source = root.join(name).join("src");
+        for file in files(&source)? {
+            read.add(&source, &file)?;
+        }
+        Ok(read)
     }
+
+    /// Adds a file of the source.
+    fn add(&mut self, source: &Path, file: &Path) -> Result<(), Vec<String>> {
+        let name = file.strip_prefix(source).unwrap_or(file);
+        let path = module_path(name);
+        let text = read(file)?;
+        let lines = text.lines().count();
+        let is_of_tests = |part: &String| part == "tests" || part.ends_with("_tests");
+        if path.iter().any(is_of_tests) {
+            self.test_lines += lines;
+            return Ok(());
+        }
+        let parsed =
+            syn::parse_file(&text).map_err(|error| vec![format!("{}: {error}", file.display())])?;
+        if is_test(&parsed.attrs) {
+            self.test_lines += lines;
+            return Ok(());
+        }
+        let module = Module::of(path, parsed.items, lines);
+        self.test_lines += lines - module.lines;
+        self.modules.push(Module {
+            file: name.display().to_string(),
+            ..module
+        });
+        Ok(())
+    }
+
+    /// A crate of one module, for tests.
+    #[cfg(test)]
+    pub fn of_module(name: &str, module: Module) -> Self {
+        Self {
+            name: name.to_owned(),
+            modules: vec![module],
+            test_lines: 0,
+        }
+    }
+}
+
+/// The lines of the Rust files below a folder; none if there is no such folder.
+pub fn lines_below(folder: &Path) -> Result<usize, Vec<String>> {
+    if !folder.exists() {
+        return Ok(0);
+    }
+    let texts = files(folder)?.into_iter().map(|file| read(&file));
+    texts.map(|text| text.map(|it| it.lines().count())).sum()
 }
 
 impl Module {
@@ -107,11 +136,12 @@ pub fn lines_of(it: &impl syn::spanned::Spanned) -> usize {
     span.end().line + 1 - span.start().line
 }
 
-/// Rust files below a folder, sorted.
-fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// Rust files below a folder, sorted. An error names a folder that cannot be read.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Vec<String>> {
+    let unreadable = |error: std::io::Error| vec![format!("{}: {error}", folder.display())];
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
         if path.is_dir() {
             found.extend(files(&path)?);
         } else if path.extension().is_some_and(|it| it == "rs") {
