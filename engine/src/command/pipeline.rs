@@ -87,6 +87,8 @@ impl PooledSession {
             let refused = self.refuse(&failure, statement.sequence());
             return refused.map(Ending::last);
         }
+        // The first statement of a transaction waits for its turn as its BEGIN would have waited.
+        let command_target = self.target_of_transaction(command_target);
         let repeat = self.repeat_of(effect_of(statement.facts()), command_target);
         let (on_lane, follow_up) = self.try_lane(statement, command_target).await?;
         self.deliver(statement, repeat, on_lane, follow_up).await

@@ -68,6 +68,30 @@ fn a_client_that_begins_waits_for_its_turn_and_one_that_has_begun_goes_on() {
 }
 
 #[test]
+fn a_transaction_whose_begin_is_deferred_waits_for_its_turn() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut late = scene.client().await;
+            // From now on the proxy knows the server's global variables, so it answers a BEGIN.
+            late.run("SELECT 1").await;
+            let (mut holder, clients) = running(scene, 1).await;
+            late.run("BEGIN").await;
+            let first = late.start("SELECT COUNT(*) FROM d.free");
+            settle().await;
+            assert!(!first.is_answered());
+            holder.run("UNLOCK TABLES").await;
+            let (mut late, count) = first.value().await;
+            assert_eq!(count, "0");
+            late.run("COMMIT").await;
+            for client in clients {
+                assert_eq!(client.value().await.1, "7");
+            }
+        };
+        limited(setup, 1, "1h").play(play).await;
+    });
+}
+
+#[test]
 fn long_statements_delay_no_other() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
