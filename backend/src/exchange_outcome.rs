@@ -47,7 +47,7 @@ impl Done {
 
 /// A cut, and how far the command and its reply had come.
 #[derive(Debug)]
-pub struct CutReply {
+pub struct ExchangeError {
     /// Why.
     pub cut: Cut,
     /// How far they had come.
@@ -67,7 +67,7 @@ pub enum Reached {
     Client,
 }
 
-impl CutReply {
+impl ExchangeError {
     /// The command has not been sent.
     pub fn unsent(cut: Cut) -> Self {
         Self {
@@ -101,7 +101,7 @@ pub enum Cut {
     /// The worker wants the session to end.
     Asked(Ask),
     /// The connection did not become what the session needs.
-    Unequal(Unequal),
+    RestoreFailed(RestoreFailed),
     /// The server takes no writes, and has refused a read with this ERR payload. The client has not heard it.
     Refused(Box<[u8]>),
 }
@@ -112,7 +112,7 @@ impl fmt::Display for Cut {
             Self::Backend(broken) => broken.fmt(f),
             Self::Client(how) => write!(f, "the client left: {how}"),
             Self::Asked(_) => f.write_str("it is to end"),
-            Self::Unequal(unequal) => unequal.fmt(f),
+            Self::RestoreFailed(unequal) => unequal.fmt(f),
             Self::Refused(_) => f.write_str("the server takes no writes"),
         }
     }
@@ -127,7 +127,7 @@ impl From<ConnectionError> for Cut {
 /// A connection that did not become what its session needs.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
-pub struct Unequal {
+pub struct RestoreFailed {
     /// Why, for the log.
     pub cause: String,
     /// The backend's own ERR payload.
@@ -149,7 +149,7 @@ pub enum Lack {
     Transaction,
 }
 
-impl Unequal {
+impl RestoreFailed {
     /// The backend has refused to change it.
     pub fn refused(own: &OwnReply) -> Self {
         let cause = own.error().map(|err| {

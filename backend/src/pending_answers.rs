@@ -223,7 +223,7 @@ impl PendingAnswers {
         self.owed.set(PendingAnswerList::default());
     }
 
-    /// The session's next statement rides a shared lane, of which nobody can ask anything.
+    /// The session's next statement uses a shared lane, which cannot be asked about it.
     pub fn note_lane(&self) {
         self.turn.set(self.turn.get() + 1);
         self.owed.set(PendingAnswerList::default());

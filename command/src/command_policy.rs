@@ -26,7 +26,7 @@ pub struct CommandPolicy {
     pub lag_max: Option<Duration>,
     /// Which writes it must see.
     pub consistency: Option<Consistency>,
-    /// Whether it may ride a shared lane.
+    /// Whether it may use a shared lane.
     pub lanes: Option<LaneUse>,
     /// What it must see besides, by its own word.
     pub position: Option<Position>,

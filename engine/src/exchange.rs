@@ -13,12 +13,12 @@ use route::BackendId;
 use session::state::Needs;
 use session::{Amendment, Outcome, Progress, Reply, Sequences};
 
-use super::exchange::preamble::{Prefix, Ready};
+use super::exchange::preamble::{Preamble, Ready};
 use super::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::exchange_outcome::Cut;
-use backend::exchange_outcome::Unequal;
-use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::exchange_outcome::RestoreFailed;
+use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use backend::kill_thread::Running;
 use backend::times::{StatementPath, Traffic};
 use command::delivery::Delivery;
@@ -27,9 +27,9 @@ use link::client_command::{EndOf, Passage};
 
 impl PooledSession {
     /// Sends a command and passes its reply on. The connection stays the session's.
-    pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, CutReply> {
+    pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, ExchangeError> {
         let Some(mut lease) = self.held.lease.take() else {
-            return Err(CutReply::no_connection());
+            return Err(ExchangeError::no_connection());
         };
         let flight = self.env.loads.begin(lease.conn.backend.id);
         let running = lease.begin_statement();
@@ -66,21 +66,23 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         job: &Job<'_>,
-    ) -> Result<Done, CutReply> {
+    ) -> Result<Done, ExchangeError> {
         self.tracking.settings_on(&conn.track_settings);
         let mut prefix = match self.prefix(conn, &job.needs) {
             Ready::Equal if !self.is_begin_deferred() => {
-                self.not_killed().map_err(CutReply::unsent)?;
+                self.not_killed().map_err(ExchangeError::unsent)?;
                 self.settle_on(conn);
                 self.leaves();
                 self.send(conn, job.packets).await;
                 return self.conclude(conn, job).await;
             }
-            Ready::Equal => Prefix::default(),
+            Ready::Equal => Preamble::default(),
             Ready::Behind(prefix) => prefix,
             // The statement's id would be gone.
             Ready::Reset if job.names_statement() => {
-                return Err(CutReply::unsent(Cut::Unequal(Unequal::reset())));
+                return Err(ExchangeError::unsent(Cut::RestoreFailed(
+                    RestoreFailed::reset(),
+                )));
             }
             Ready::Reset => Box::pin(self.prefix_of_reset(conn, &job.needs)).await?,
         };
@@ -97,7 +99,7 @@ impl PooledSession {
             backend: Arc::clone(&conn.backend),
             thread_id: conn.thread_id,
         });
-        self.watch.settle_at(conn.backend.id, conn.thread_id);
+        self.control.settle_at(conn.backend.id, conn.thread_id);
     }
 
     /// The same behind statements of the proxy's own.
@@ -105,8 +107,8 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         job: &Job<'_>,
-        prefix: Prefix,
-    ) -> Result<Done, CutReply> {
+        prefix: Preamble,
+    ) -> Result<Done, ExchangeError> {
         let is_proven = prefix.proof.is_none_or(|proof| proof.is_proven) && !prefix.has_schema;
         let is_safe = match job.haste {
             // Should the wait be in vain, no transaction is to be open there.
@@ -127,8 +129,8 @@ impl PooledSession {
         }
         let has_wait = prefix.has_wait;
         let cut_now = match in_one {
-            true => CutReply::unanswered,
-            false => CutReply::unsent,
+            true => ExchangeError::unanswered,
+            false => ExchangeError::unsent,
         };
         let equal = self.restore_state(conn, prefix, &job.needs, in_one).await;
         match equal.map_err(cut_now)? {
@@ -142,7 +144,7 @@ impl PooledSession {
                     let thrown = conn.hear(&self.env.pool_env, job.command).await;
                     thrown.map_err(|broken| cut_now(broken.into()))?;
                 }
-                return Err(cut_now(Cut::Unequal(unequal)));
+                return Err(cut_now(Cut::RestoreFailed(unequal)));
             }
         }
         self.settle_on(conn);
@@ -150,7 +152,7 @@ impl PooledSession {
             self.leaves();
         }
         if !in_one {
-            self.not_killed().map_err(CutReply::unsent)?;
+            self.not_killed().map_err(ExchangeError::unsent)?;
             self.send(conn, job.packets).await;
         }
         self.conclude(conn, job).await
@@ -161,7 +163,7 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         needs: &Needs,
-    ) -> Result<(), CutReply> {
+    ) -> Result<(), ExchangeError> {
         let prefix = match self.prefix(conn, needs) {
             Ready::Equal => {
                 self.settle_on(conn);
@@ -171,21 +173,25 @@ impl PooledSession {
             Ready::Reset => self.prefix_of_reset(conn, needs).await?,
         };
         let equal = self.restore_state(conn, prefix, needs, false).await;
-        match equal.map_err(CutReply::unsent)? {
+        match equal.map_err(ExchangeError::unsent)? {
             Ok(()) => {
                 self.settle_on(conn);
                 Ok(())
             }
-            Err(unequal) => Err(CutReply::unsent(Cut::Unequal(unequal))),
+            Err(unequal) => Err(ExchangeError::unsent(Cut::RestoreFailed(unequal))),
         }
     }
 
     /// Passes on what else the client sends, and the reply.
-    async fn conclude(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<Done, CutReply> {
+    async fn conclude(
+        &mut self,
+        conn: &mut BackendConn,
+        job: &Job<'_>,
+    ) -> Result<Done, ExchangeError> {
         let sequence = match job.is_cut {
             true => Box::pin(self.pass_rest(conn, job))
                 .await
-                .map_err(CutReply::unanswered)?,
+                .map_err(ExchangeError::unanswered)?,
             false => job.sequence,
         };
         let Some(mut reply) = self.expected_reply(conn, job, sequence) else {
@@ -200,14 +206,14 @@ impl PooledSession {
                     true => Reached::Client,
                     false => Reached::Backend,
                 };
-                return Err(CutReply {
+                return Err(ExchangeError {
                     cut,
                     reached,
                     sequence: reply.next_sequence(),
                 });
             }
             if let Some(refusal) = reply.withheld() {
-                return Err(CutReply::unanswered(Cut::Refused(refusal.into())));
+                return Err(ExchangeError::unanswered(Cut::Refused(refusal.into())));
             }
             match reply.progress() {
                 Progress::More => {}
@@ -216,7 +222,7 @@ impl PooledSession {
                     self.client.leg_mut().let_go();
                     let passed =
                         Box::pin(self.pass(conn, Passage::of(EndOf::File, sequence))).await;
-                    let next = passed.map_err(|cut| CutReply {
+                    let next = passed.map_err(|cut| ExchangeError {
                         cut,
                         reached: Reached::Client,
                         sequence: None,

@@ -36,7 +36,7 @@ use command::target::CommandTarget;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use registry::session_registry::{IdOwner, Kill, is_given_out};
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 /// What became of a KILL.
@@ -57,7 +57,7 @@ pub struct Target {
 
 impl PooledSession {
     /// COM_PROCESS_KILL.
-    pub(crate) async fn process_kill(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn process_kill(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let id = incoming
             .argument()
             .first_chunk::<4>()
@@ -86,7 +86,7 @@ impl PooledSession {
         sequence: u8,
         target: Target,
         part: CommandPart,
-    ) -> Result<Killing, CutOff> {
+    ) -> Result<Killing, SessionError> {
         if target.id == self.identity.id() {
             return self.kill_self(sequence, target.scope, part).await;
         }
@@ -116,7 +116,7 @@ impl PooledSession {
         target: Target,
         part: CommandPart,
         is_own: bool,
-    ) -> Result<Killing, CutOff> {
+    ) -> Result<Killing, SessionError> {
         if !is_own && !self.may_kill_others().await {
             let error = errors::not_owner(target.id);
             let told = self.refuse_kill(sequence, error).await;
@@ -167,7 +167,7 @@ impl PooledSession {
         sequence: u8,
         scope: KillScope,
         part: CommandPart,
-    ) -> Result<Killing, CutOff> {
+    ) -> Result<Killing, SessionError> {
         let told = |after| Killing::Told(Ending::last(after));
         if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence).map(told);
@@ -195,7 +195,7 @@ impl PooledSession {
                         link::failure::FailureKind::Killed,
                         "Connection was killed",
                     );
-                    return Err(CutOff::new(failure, None));
+                    return Err(SessionError::new(failure, None));
                 }
                 Ok(Killing::Told(Ending::of(&done)))
             }
@@ -214,7 +214,7 @@ impl PooledSession {
         backend: BackendId,
         thread_id: u32,
         (scope, part): (KillScope, CommandPart),
-    ) -> Result<Killing, CutOff> {
+    ) -> Result<Killing, SessionError> {
         let topology = Arc::clone(&self.env.pool_env.topology.borrow());
         let Some(backend) = topology.backend(backend) else {
             let error = errors::no_such_session(thread_id);
@@ -283,7 +283,7 @@ impl PooledSession {
 
     /// Waits until a kill has arrived, and takes it where it came too late: the next statement on
     /// this connection may be another session's.
-    pub async fn outlive(&mut self, kill: JoinHandle<()>) -> Result<(), CutOff> {
+    pub async fn wait_for_kill(&mut self, kill: JoinHandle<()>) -> Result<(), SessionError> {
         let _ = timeout(TIMEOUT_KILL, kill).await;
         // The statement that takes the kill empties the list of warnings.
         let keeping = timeout(TIMEOUT_ABSORB, Box::pin(self.keep_past())).await;

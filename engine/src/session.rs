@@ -29,7 +29,7 @@ use link::query_command::Arrived;
 use link::session_end::SessionEnd;
 use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session_parts::client_side::ClientSide;
 use session_parts::identity::Identity;
 use session_parts::sql_state::SqlState;
@@ -45,7 +45,7 @@ pub struct PooledSession {
     /// What its worker gives it.
     pub env: Rc<EngineEnv>,
     /// What others see of it and ask of it.
-    pub watch: Rc<SessionControl>,
+    pub control: Rc<SessionControl>,
     /// The settings, as they were at its login.
     pub settings: Arc<Settings>,
     /// How long it keeps a connection.
@@ -69,7 +69,7 @@ pub trait CommandScript: Sized {
         &mut self,
         session: &mut PooledSession,
         incoming: Incoming,
-    ) -> impl Future<Output = Result<After, CutOff>>;
+    ) -> impl Future<Output = Result<After, SessionError>>;
 
     /// COM_CHANGE_USER may have made the session another account's: the script that sees its commands from now on.
     ///
@@ -78,7 +78,7 @@ pub trait CommandScript: Sized {
     fn follow_account(
         script: Option<Box<Self>>,
         session: &PooledSession,
-    ) -> Result<Option<Box<Self>>, CutOff>;
+    ) -> Result<Option<Box<Self>>, SessionError>;
 }
 
 /// What explains sessions to their clients, and has the plans of statements read.
@@ -111,7 +111,7 @@ impl PooledSession {
     pub async fn run<S: CommandScript>(
         &mut self,
         script: &mut Option<Box<S>>,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         loop {
             // Scripts see commands whole.
             let held_max = match script {
@@ -139,11 +139,11 @@ impl PooledSession {
     /// A command has come. Others see no statement of the session until its text is read.
     pub fn begin_command(&mut self, command: CurrentCommand) {
         self.command = command;
-        self.watch.set_digest(0);
+        self.control.set_digest(0);
     }
 
     /// One command, up to the end of its reply.
-    pub async fn act(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub async fn act(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.keep_inherited();
         let after = match self.arrived(incoming) {
             arrived if self.routing.cut_transaction().is_some() => {
@@ -172,7 +172,7 @@ impl PooledSession {
         after
     }
 
-    pub(crate) async fn perform(&mut self, arrived: Arrived) -> Result<After, CutOff> {
+    pub(crate) async fn perform(&mut self, arrived: Arrived) -> Result<After, SessionError> {
         let incoming = match arrived {
             Arrived::Query(query) => return self.query(query).await,
             Arrived::Other(incoming) => incoming,
@@ -226,11 +226,11 @@ impl PooledSession {
     }
 
     /// Ends a session that cannot go on: tells the client what it can still be told.
-    pub async fn break_off(&mut self, cut: &CutOff) {
+    pub async fn break_off(&mut self, cut: &SessionError) {
         // Closing it undoes what is open there.
         self.drop_lease(CloseReason::Broken);
         let (client, scratch) = (self.client.leg_mut(), &self.env.pool_env.scratch);
-        if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
+        if !comes_to_be_told(&self.control, client, scratch, &cut.failure).await {
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {

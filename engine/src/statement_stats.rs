@@ -36,7 +36,7 @@ impl PooledSession {
             return None;
         }
         let (digest, known) = insight.read(facts, text, flags);
-        self.watch.set_digest(digest);
+        self.control.set_digest(digest);
         self.command.subject = known.map(|known| Subject {
             digest,
             text: known,
@@ -56,7 +56,7 @@ impl PooledSession {
             return;
         }
         let text = key.text.bytes();
-        self.watch.set_digest(key.digest);
+        self.control.set_digest(key.digest);
         self.command.subject = Some(Subject {
             digest: key.digest,
             text: insight.text_of(key.digest, text, self.sql_state.session().flags()),
@@ -186,7 +186,7 @@ impl PooledSession {
         let values = self.sql_state.session().values();
         let attribution = self.identity.attribution(keys, values);
         let server = || self.sql_state.session().flags().server;
-        let session = || session_of(self.watch.card().as_ref(), server());
+        let session = || session_of(self.control.info().as_ref(), server());
         let recorder = &env.relay.recorder;
         recorder.note(subject, end, attribution, &env.pool_env.topology, session)
     }

@@ -60,13 +60,13 @@ pub struct SharedLane {
     waker: RefCell<Option<Waker>>,
 }
 
-/// What follows a rider, and stays when it leaves.
+/// What follows a request, and stays if the session withdraws the request.
 pub(crate) struct Following {
     pub reply: Reply,
     pub lane_command: LaneCommand,
 }
 
-/// What a rider says.
+/// The statement of a request.
 pub enum Load<'a> {
     /// COM_QUERY, as it came.
     Query(&'a [u8]),
@@ -216,8 +216,8 @@ impl SharedLane {
         ready
     }
 
-    /// A rider goes, and whatever still comes of its reply is thrown away. True where the server is at
-    /// its statement now, for nobody, and a kill would hit nobody else's.
+    /// A session withdraws its request. The rest of its reply is discarded. True if the server runs the
+    /// statement now: then a kill would hit no other session's statement.
     pub fn leave(&self, request_id: LaneRequestId) -> bool {
         let left = self.queue.borrow_mut().leave(request_id);
         left.is_some_and(|left| left.is_head)
@@ -288,10 +288,10 @@ impl SharedLane {
         }
     }
 
-    /// Behind a head that overstays nobody boards and nobody waits, and it does not run on for nobody.
+    /// If the head takes too long, no session submits behind it and none waits, and a head that no session wants is killed.
     fn look(&self, env: &LaneEnv) {
         let now = env.pool.env.now().0;
-        if !self.queue.borrow().overstays(now) {
+        if !self.queue.borrow().takes_too_long(now) {
             return;
         }
         self.queue.borrow_mut().shut();
@@ -415,7 +415,7 @@ impl SharedLane {
     ) -> Result<usize, ConnectionError> {
         let mut queue = self.queue.borrow_mut();
         // Whoever ends one that takes very long means that one.
-        let farewell = farewell(bytes).filter(|_| !queue.overstays(now));
+        let farewell = farewell(bytes).filter(|_| !queue.takes_too_long(now));
         queue.begins();
         let Some((
             lane_request,

@@ -21,7 +21,7 @@
 //! - `host_names`, `known_host_names`: what a refusal calls the client's host;
 //! - `welcome`: the OK that ends a login; `redirect`: the same for clients that may go elsewhere.
 //!
-//! This crate knows no session: it ends where a session begins, with [`server_login::Entered`].
+//! This crate knows no session: it ends where a session begins, with [`server_login::LoginOutcome`].
 
 pub mod connect;
 pub mod destination;

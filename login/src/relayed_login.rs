@@ -76,7 +76,7 @@ pub struct Agreement {
     /// The last scramble of the login.
     pub scramble: Vec<u8>,
     /// Its entry by the id that its client sees, where that is the proxy's own.
-    pub person: Option<Registration>,
+    pub registration: Option<Registration>,
 }
 
 /// One login on its way.
@@ -226,7 +226,7 @@ impl Login<'_> {
             backend_compression,
             legs,
             scramble,
-            person: None,
+            registration: None,
         })
     }
 

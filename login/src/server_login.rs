@@ -39,7 +39,7 @@ use script_host::bridge::UNBRIDGED;
 use script_host::login_hooks::{Auth, LoginHooks, replaced};
 
 /// How a login ended.
-pub enum Entered {
+pub enum LoginOutcome {
     /// The proxy has let the client in and has yet to say so.
     Examined(Box<AdmittedLogin>),
     /// A backend has, and the client knows.
@@ -79,7 +79,7 @@ pub struct AdmittedLogin {
     /// The listener that the client has come by.
     pub listener: Arc<ListenerConfig>,
     /// Its entry by the id that the client sees.
-    pub person: Registration,
+    pub registration: Registration,
 }
 
 impl AdmittedLogin {
@@ -90,7 +90,7 @@ impl AdmittedLogin {
 }
 
 /// One login on its way.
-pub struct Enter<'a> {
+pub struct ServerLogin<'a> {
     /// The environment of the worker.
     pub env: &'a LoginEnv,
     /// The settings that hold for the session.
@@ -109,12 +109,12 @@ pub struct Enter<'a> {
     pub hooks: Option<&'a mut LoginHooks>,
 }
 
-impl Enter<'_> {
+impl ServerLogin<'_> {
     /// Sees it through. After an error the client has been told nothing, unless by the backend.
-    pub async fn run(mut self) -> Result<Entered, Failure> {
+    pub async fn run(mut self) -> Result<LoginOutcome, Failure> {
         let scramble = Scramble::of_random(random(&self.env.pool.system.entropy));
-        let person = self.env.session_registry.register(self.env.worker);
-        let greeting = self.greeting(person.id(), &scramble).await?;
+        let registration = self.env.session_registry.register(self.env.worker);
+        let greeting = self.greeting(registration.id(), &scramble).await?;
         let greeting = self.greet(greeting).await?;
         let (request, answer) =
             read_response(self.settings, self.client, self.client_login).await?;
@@ -131,7 +131,7 @@ impl Enter<'_> {
                 Auth::LetIn => {
                     let compression = client_compression(self.settings, &response);
                     let agreed = response.head.capabilities & greeting.capabilities;
-                    return Ok(Entered::LetIn(compression, agreed, person));
+                    return Ok(LoginOutcome::LetIn(compression, agreed, registration));
                 }
                 Auth::Replaced(payload) => {
                     replacing = payload;
@@ -158,7 +158,7 @@ impl Enter<'_> {
             scramble,
             response,
             origin,
-            person,
+            registration,
         };
         self.decide(known, answered).await
     }
@@ -168,7 +168,7 @@ impl Enter<'_> {
         mut self,
         mut known: AccountLookup,
         answered: Answered<'_>,
-    ) -> Result<Entered, Failure> {
+    ) -> Result<LoginOutcome, Failure> {
         let (user, origin) = (answered.response.user, &answered.origin);
         let mut may_appeal = true;
         loop {
@@ -365,7 +365,7 @@ impl Enter<'_> {
         answered: Answered<'_>,
         mut account: Arc<KnownAccount>,
         passed: Passed,
-    ) -> Result<Entered, Failure> {
+    ) -> Result<LoginOutcome, Failure> {
         let (user, origin) = (answered.response.user, &answered.origin);
         let password_used = passed.password_used;
         let mut denied = self.denial(&answered, &account, password_used);
@@ -385,11 +385,11 @@ impl Enter<'_> {
             scramble,
             response,
             origin,
-            mut person,
+            mut registration,
         } = answered;
         login_throttle::succeeded(self.env, &origin, response.user);
         let user = account.user_of(response.user);
-        person.introduce(account.id(), user, account.conditions.user_connections_max)?;
+        registration.introduce(account.id(), user, account.conditions.user_connections_max)?;
         let keyring = &self.env.pool.shared.keyring;
         if let (Some(credential), None) = (&passed.credential, &account.backend) {
             keyring.hold(account.id(), credential.clone());
@@ -405,7 +405,7 @@ impl Enter<'_> {
         let of_account = || account.schema.as_ref().map(|it| it.clone().into_bytes());
         let schema = named.map(<[u8]>::to_vec).or_else(of_account);
         let agreed = response.head.capabilities & greeting.capabilities;
-        Ok(Entered::Examined(Box::new(AdmittedLogin {
+        Ok(LoginOutcome::Examined(Box::new(AdmittedLogin {
             user: user.into(),
             credential,
             payload: passed.payload,
@@ -419,7 +419,7 @@ impl Enter<'_> {
             origin,
             header: *self.header,
             listener: Arc::clone(self.listener),
-            person,
+            registration,
             account,
         })))
     }
@@ -429,7 +429,7 @@ impl Enter<'_> {
         mut self,
         answered: Answered<'_>,
         account: Option<&Account>,
-    ) -> Result<Entered, Failure> {
+    ) -> Result<LoginOutcome, Failure> {
         let user = answered.response.user;
         let password_used = is_password_used(answered.response.auth_response);
         match self.unmet(&answered, None, password_used) {
@@ -444,7 +444,7 @@ impl Enter<'_> {
         let Answered {
             greeting,
             response,
-            mut person,
+            mut registration,
             ..
         } = answered;
         let destination = self.destination(account);
@@ -470,9 +470,9 @@ impl Enter<'_> {
             observer,
         };
         let (greeted, mut agreement) = pass_on.run(response).await?;
-        person.pass_on(greeted.backend.id, greeted.greeting.thread_id);
-        agreement.person = Some(person);
-        Ok(Entered::Passed(Box::new((greeted, agreement))))
+        registration.pass_on(greeted.backend.id, greeted.greeting.thread_id);
+        agreement.registration = Some(registration);
+        Ok(LoginOutcome::Passed(Box::new((greeted, agreement))))
     }
 }
 
@@ -482,7 +482,7 @@ struct Answered<'a> {
     scramble: Scramble,
     response: HandshakeResponse<'a>,
     origin: Origin,
-    person: Registration,
+    registration: Registration,
 }
 
 /// The status that a session begins with.

@@ -1,13 +1,13 @@
 //! A shared lane: statements of many sessions in flight on one connection, answered in their order.
 //!
-//! Decisions only, like the rest of this crate: a rider is an opaque `R`, what follows its reply
-//! an opaque `F`, which stays when the rider leaves, since the reply still comes.
+//! Decisions only, like the rest of this crate: a request is an opaque `R`, what follows its reply
+//! an opaque `F`. If a session withdraws its request, `F` stays, because the reply still comes.
 //!
 //! ```text
-//!   board ──► ready ──► waits ──► head ──► begun ──► ends: the rider has its reply
+//!   submit ─► ready ──► waits ──► head ──► begun ──► ends: the request has its reply
 //!              (departs)  │         │        │
-//!               └─ leave ─┴─────────┴────────┘   what comes is thrown away
-//!               └─ clear                the same, and the rider goes elsewhere
+//!               └─ leave ─┴─────────┴────────┘   the reply is discarded
+//!               └─ clear                the same, and the request goes to another connection
 //! ```
 
 use std::collections::VecDeque;
@@ -19,20 +19,20 @@ mod tests;
 
 pub use depth::Depth;
 
-/// A head has this long at least, whatever its habit is.
+/// A head has this long at least, however short its usual time is.
 pub const PATIENCE_MIN: Duration = Duration::from_millis(10);
 
-/// A head overstays after so many times its habit.
-const PATIENCE_HABITS: u32 = 16;
+/// A head takes too long after so many times its usual time.
+const PATIENCE_FACTOR: u32 = 16;
 
 /// The longest patience with a head behind which others wait.
 const PATIENCE_MAX: Duration = Duration::from_millis(200);
 
-/// A rider's place, for as long as its reply has not ended.
+/// A request's place, for as long as its reply has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneRequestId(u64);
 
-/// One connection's riders, in the order in which their statements are sent.
+/// The requests on one connection, in the order in which their statements are sent.
 #[derive(Debug)]
 pub struct Lane<R, F> {
     places: VecDeque<PendingRequest<R, F>>,
@@ -44,7 +44,7 @@ pub struct Lane<R, F> {
     head_since: Duration,
     has_begun: bool,
     is_shut: bool,
-    riders: usize,
+    waiting: usize,
 }
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ struct PendingRequest<R, F> {
     /// None: its reply is thrown away.
     request: Option<R>,
     follower: F,
-    habit: Duration,
+    usual_time: Duration,
     /// When it was sent, if it was.
     sent_at: Duration,
     /// It was nobody's from the beginning, and is not for nothing.
@@ -99,13 +99,13 @@ impl<R, F> Default for Lane<R, F> {
             head_since: Duration::ZERO,
             has_begun: false,
             is_shut: false,
-            riders: 0,
+            waiting: 0,
         }
     }
 }
 
 impl<R, F> Lane<R, F> {
-    /// Whether it takes riders.
+    /// Whether it takes requests.
     pub fn is_open(&self) -> bool {
         !self.is_shut
     }
@@ -116,16 +116,20 @@ impl<R, F> Lane<R, F> {
     }
 
     /// Those whose reply is wanted.
-    pub fn riders(&self) -> usize {
-        self.riders
+    pub fn waiting(&self) -> usize {
+        self.waiting
     }
 
-    /// Takes a statement on, behind all others; it usually takes as long as its habit. One that is
-    /// shut takes nobody, and gives the rider back.
+    /// Adds a statement behind all others. Statements with the same digest usually take `usual_time`.
     ///
     /// # Errors
-    /// The rider, when the lane is shut.
-    pub fn submit(&mut self, request: R, follower: F, habit: Duration) -> Result<LaneRequestId, R> {
+    /// The request, if the lane is shut.
+    pub fn submit(
+        &mut self,
+        request: R,
+        follower: F,
+        usual_time: Duration,
+    ) -> Result<LaneRequestId, R> {
         if self.is_shut {
             return Err(request);
         }
@@ -133,11 +137,11 @@ impl<R, F> Lane<R, F> {
         self.places.push_back(PendingRequest {
             request: Some(request),
             follower,
-            habit,
+            usual_time,
             sent_at: Duration::ZERO,
             is_own: false,
         });
-        self.riders += 1;
+        self.waiting += 1;
         Ok(request_id)
     }
 
@@ -146,13 +150,13 @@ impl<R, F> Lane<R, F> {
         self.places.push_back(PendingRequest {
             request: None,
             follower,
-            habit: Duration::ZERO,
+            usual_time: Duration::ZERO,
             sent_at: Duration::ZERO,
             is_own: true,
         });
     }
 
-    /// All that have boarded are sent now. True where nothing was under way before.
+    /// All that were submitted are sent now. True where nothing was under way before.
     pub fn departs(&mut self, now: Duration) -> bool {
         let was_empty = self.sent == 0;
         if was_empty {
@@ -183,7 +187,7 @@ impl<R, F> Lane<R, F> {
         self.sent = self.sent.saturating_sub(1);
         self.head_since = now;
         self.has_begun = false;
-        self.riders -= usize::from(place.request.is_some());
+        self.waiting -= usize::from(place.request.is_some());
         Some(Ended {
             request: place.request,
             follower: place.follower,
@@ -191,11 +195,11 @@ impl<R, F> Lane<R, F> {
         })
     }
 
-    /// A rider wants its reply no more. None when it has had it.
+    /// A session wants the reply to its request no more. None if it has had the reply.
     pub fn leave(&mut self, request_id: LaneRequestId) -> Option<Left<R>> {
         let at = usize::try_from(request_id.0.checked_sub(self.first)?).ok()?;
         let request = self.places.get_mut(at)?.request.take()?;
-        self.riders -= 1;
+        self.waiting -= 1;
         Some(Left {
             request,
             is_head: at == 0,
@@ -204,25 +208,25 @@ impl<R, F> Lane<R, F> {
     }
 
     /// Whether the head takes much longer than it usually does.
-    pub fn overstays(&self, now: Duration) -> bool {
+    pub fn takes_too_long(&self, now: Duration) -> bool {
         let Some(head) = self.places.front().filter(|_| self.sent > 0) else {
             return false;
         };
-        let patience = (head.habit * PATIENCE_HABITS).clamp(PATIENCE_MIN, PATIENCE_MAX);
+        let patience = (head.usual_time * PATIENCE_FACTOR).clamp(PATIENCE_MIN, PATIENCE_MAX);
         self.head_since.saturating_add(patience) <= now
     }
 
     /// Whether it does, and keeps others waiting.
     pub fn is_overdue(&self, now: Duration) -> bool {
         let waits = |place: &PendingRequest<R, F>| place.request.is_some();
-        self.overstays(now) && self.places.iter().skip(1).any(waits)
+        self.takes_too_long(now) && self.places.iter().skip(1).any(waits)
     }
 
-    /// Whether the head overstays for nobody, so that it is to be killed now. It is so again, should it
-    /// then not end, after as long again.
+    /// Whether the head takes too long and no session wants its reply, so that it is to be killed now. If it
+    /// does not end then, it is killed again after as long again.
     pub fn abandons_head(&mut self, now: Duration) -> bool {
         let is_wanted = |head: &PendingRequest<R, F>| head.is_own || head.request.is_some();
-        if !self.overstays(now) || self.places.front().is_some_and(is_wanted) {
+        if !self.takes_too_long(now) || self.places.front().is_some_and(is_wanted) {
             return false;
         }
         self.head_since = now;
@@ -240,14 +244,14 @@ impl<R, F> Lane<R, F> {
         self.shut();
         let behind = self.places.iter_mut().skip(1);
         let cleared: Vec<R> = behind.filter_map(|place| place.request.take()).collect();
-        self.riders -= cleared.len();
+        self.waiting -= cleared.len();
         cleared
     }
 
     /// The connection is gone.
     pub fn break_off(&mut self) -> Stranded<R> {
         self.shut();
-        self.riders = 0;
+        self.waiting = 0;
         self.sent = 0;
         let has_begun = std::mem::take(&mut self.has_begun);
         let mut places = self.places.drain(..);

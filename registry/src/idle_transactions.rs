@@ -16,8 +16,8 @@ pub fn idle_transaction(session: &SessionControl, in_general: Duration) -> Proxy
 
 /// A session has lost what it had on its connection to `backend` between two commands.
 pub fn log_cut(session: &SessionControl, backend: &str, kind: FailureKind, cause: &str) {
-    let card = session.card();
-    let (id, user) = card.map(|card| (card.id, card.user)).unwrap_or_default();
+    let info = session.info();
+    let (id, user) = info.map(|info| (info.id, info.user)).unwrap_or_default();
     tracing::info!(
         kind = kind.verdict().label,
         cause,

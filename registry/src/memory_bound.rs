@@ -36,13 +36,13 @@ pub fn makes_room<'a>(
 }
 
 fn end(session: &SessionControl) {
-    let card = session.card();
-    let client = card.as_ref().map(|card| card.client.to_string());
+    let info = session.info();
+    let client = info.as_ref().map(|info| info.client.to_string());
     tracing::warn!(
         kind = FailureKind::MemoryFull.verdict().label,
         client = client.unwrap_or_default(),
-        user = card.as_ref().map_or("", |card| &*card.user),
-        id = card.as_ref().map_or(0, |card| card.id),
+        user = info.as_ref().map_or("", |info| &*info.user),
+        id = info.as_ref().map_or(0, |info| info.id),
         bytes = session.memory.bytes(),
         limit = "limits.memory_bytes_max",
         "the proxy keeps as many bytes as it may; the session that keeps most ends"
@@ -52,11 +52,11 @@ fn end(session: &SessionControl) {
 
 /// A command of a session is refused, and the session goes on.
 pub fn log_refused(session: &SessionControl) {
-    let card = session.card();
+    let info = session.info();
     tracing::warn!(
         kind = FailureKind::MemoryFull.verdict().label,
-        user = card.as_ref().map_or("", |card| &*card.user),
-        id = card.as_ref().map_or(0, |card| card.id),
+        user = info.as_ref().map_or("", |info| &*info.user),
+        id = info.as_ref().map_or(0, |info| info.id),
         limit = "limits.memory_bytes_max",
         "the proxy keeps as many bytes as it may; a command is refused"
     );

@@ -157,7 +157,7 @@ pub struct SessionControl {
     hook: Cell<(HookWait, u32)>,
     /// What it keeps.
     pub memory: Arc<MemoryShare>,
-    card: RefCell<Option<Box<SessionInfo>>>,
+    info: RefCell<Option<Box<SessionInfo>>>,
 }
 
 impl SessionControl {
@@ -258,20 +258,20 @@ impl SessionControl {
     }
 
     /// Who it is.
-    pub fn introduce(&self, card: SessionInfo) {
-        *self.card.borrow_mut() = Some(Box::new(card));
+    pub fn introduce(&self, info: SessionInfo) {
+        *self.info.borrow_mut() = Some(Box::new(info));
     }
 
     /// Changes what is known of who it is.
-    pub fn note_of(&self, change: impl FnOnce(&mut SessionInfo)) {
-        if let Some(card) = self.card.borrow_mut().as_mut() {
-            change(card);
+    pub fn change_info(&self, change: impl FnOnce(&mut SessionInfo)) {
+        if let Some(info) = self.info.borrow_mut().as_mut() {
+            change(info);
         }
     }
 
     /// Who it is; none before its client's address is known.
-    pub fn card(&self) -> Option<SessionInfo> {
-        self.card.borrow().as_deref().cloned()
+    pub fn info(&self) -> Option<SessionInfo> {
+        self.info.borrow().as_deref().cloned()
     }
 
     /// What it does at `second`, and for how many seconds it has done so.
@@ -313,10 +313,10 @@ impl SessionControl {
 
     /// The account of a pooled one.
     pub fn account(&self) -> Option<AccountId> {
-        let card = self.card.borrow();
-        let card = card.as_ref()?;
-        let is_pooled = matches!(card.kind, SessionKind::Pooled(_));
-        card.account.clone().filter(|_| is_pooled)
+        let info = self.info.borrow();
+        let info = info.as_ref()?;
+        let is_pooled = matches!(info.kind, SessionKind::Pooled(_));
+        info.account.clone().filter(|_| is_pooled)
     }
 
     /// The default schema of a pooled one.
@@ -375,9 +375,9 @@ impl SessionControl {
 
     /// How long its transactions may be idle: as its account says, or its listener, or in general. Zero: for ever.
     pub fn timeout_idle_transaction(&self, in_general: Duration) -> Duration {
-        let card = self.card.borrow();
-        let own = card.as_ref().and_then(|card| {
-            (card.timeout_idle_transaction).or(card.listener.timeout_idle_transaction)
+        let info = self.info.borrow();
+        let own = info.as_ref().and_then(|info| {
+            (info.timeout_idle_transaction).or(info.listener.timeout_idle_transaction)
         });
         own.unwrap_or(in_general)
     }
@@ -499,107 +499,113 @@ mod tests {
 
     #[test]
     fn a_withdrawn_wish_leaves_the_others() {
-        let watch = SessionControl::default();
-        watch.ask(Ask::Drain);
-        watch.ask(Ask::BackendDown);
-        watch.withdraw(Ask::BackendDown);
-        assert!(watch.asked.get().contains(Ask::Drain));
-        assert!(!watch.asked.get().contains(Ask::BackendDown));
+        let control = SessionControl::default();
+        control.ask(Ask::Drain);
+        control.ask(Ask::BackendDown);
+        control.withdraw(Ask::BackendDown);
+        assert!(control.asked.get().contains(Ask::Drain));
+        assert!(!control.asked.get().contains(Ask::BackendDown));
     }
 
     #[test]
     fn a_kill_of_a_statement_does_not_end_a_login() {
-        let watch = SessionControl::default();
+        let control = SessionControl::default();
         let mut context = Context::from_waker(std::task::Waker::noop());
-        let mut ends = std::pin::pin!(watch.asked_to_end());
-        watch.kill_statement(Duration::ZERO);
+        let mut ends = std::pin::pin!(control.asked_to_end());
+        control.kill_statement(Duration::ZERO);
         assert!(ends.as_mut().poll(&mut context).is_pending());
-        watch.ask(Ask::KillSession);
+        control.ask(Ask::KillSession);
         let ended = ends.as_mut().poll(&mut context);
         assert!(matches!(ended, Poll::Ready(failure) if failure.kind == FailureKind::Killed));
     }
 
     #[test]
     fn a_half_closed_session_has_time_since_bytes_moved() {
-        let watch = SessionControl::default();
-        assert_eq!(watch.half_closed_seconds(9), None);
-        watch.note(3, false);
-        watch.client_closes(5);
-        watch.client_closes(7);
-        assert_eq!(watch.half_closed_seconds(9), Some(4));
-        watch.note(8, false);
-        assert_eq!(watch.half_closed_seconds(9), Some(1));
+        let control = SessionControl::default();
+        assert_eq!(control.half_closed_seconds(9), None);
+        control.note(3, false);
+        control.client_closes(5);
+        control.client_closes(7);
+        assert_eq!(control.half_closed_seconds(9), Some(4));
+        control.note(8, false);
+        assert_eq!(control.half_closed_seconds(9), Some(1));
     }
 
     #[test]
     fn a_session_ends_by_its_own_time_limit_when_it_has_one() {
-        let watch = SessionControl::default();
-        watch.note(100, true);
-        assert!(!watch.has_waited_too_long(4_000_000));
-        watch.may_wait(Some(Duration::from_secs(30)));
-        assert!(!watch.has_waited_too_long(130));
-        assert!(watch.has_waited_too_long(131));
-        watch.note(100, false);
-        assert!(!watch.has_waited_too_long(131));
+        let control = SessionControl::default();
+        control.note(100, true);
+        assert!(!control.has_waited_too_long(4_000_000));
+        control.may_wait(Some(Duration::from_secs(30)));
+        assert!(!control.has_waited_too_long(130));
+        assert!(control.has_waited_too_long(131));
+        control.note(100, false);
+        assert!(!control.has_waited_too_long(131));
     }
 
     #[test]
     fn only_an_open_transaction_is_idle_for_too_long() {
-        let watch = SessionControl::default();
+        let control = SessionControl::default();
         let limit = Duration::from_secs(5);
-        watch.note(100, true);
-        assert!(!watch.has_idle_transaction(200, limit));
-        watch.stand(StatusFlags::IN_TRANS);
-        assert!(!watch.has_idle_transaction(105, limit));
-        assert!(watch.has_idle_transaction(106, limit));
-        assert!(!watch.has_idle_transaction(200, Duration::ZERO));
-        watch.note(106, false);
-        assert!(!watch.has_idle_transaction(200, limit));
+        control.note(100, true);
+        assert!(!control.has_idle_transaction(200, limit));
+        control.stand(StatusFlags::IN_TRANS);
+        assert!(!control.has_idle_transaction(105, limit));
+        assert!(control.has_idle_transaction(106, limit));
+        assert!(!control.has_idle_transaction(200, Duration::ZERO));
+        control.note(106, false);
+        assert!(!control.has_idle_transaction(200, limit));
     }
 
     #[test]
     fn a_kill_of_a_statement_ends_a_waiting_hook() {
-        let watch = SessionControl::default();
-        watch.settle(BackendId(7));
-        watch.kill_statement(Duration::ZERO);
-        watch.hook_waits(100, HookWait::Aside, 42);
-        assert_eq!((watch.idle_seconds(130), watch.waits_for(130)), (0, None));
-        assert!(watch.has_waiting_hook_at(BackendId(7), 42));
-        assert!(!watch.has_waiting_hook_at(BackendId(8), 42));
-        assert!(watch.hook_goes_on(130));
-        watch.hook_waits(130, HookWait::Reply, 42);
-        watch.kill_statement(Duration::ZERO);
-        assert!(!watch.hook_goes_on(131));
-        assert!(!watch.has_waiting_hook());
+        let control = SessionControl::default();
+        control.settle(BackendId(7));
+        control.kill_statement(Duration::ZERO);
+        control.hook_waits(100, HookWait::Aside, 42);
+        assert_eq!(
+            (control.idle_seconds(130), control.waits_for(130)),
+            (0, None)
+        );
+        assert!(control.has_waiting_hook_at(BackendId(7), 42));
+        assert!(!control.has_waiting_hook_at(BackendId(8), 42));
+        assert!(control.hook_goes_on(130));
+        control.hook_waits(130, HookWait::Reply, 42);
+        control.kill_statement(Duration::ZERO);
+        assert!(!control.hook_goes_on(131));
+        assert!(!control.has_waiting_hook());
     }
 
     #[test]
     fn a_command_that_comes_is_no_sign_of_the_backend() {
-        let watch = SessionControl::default();
-        assert_eq!(watch.unheard_seconds(9), None, "within its login");
-        watch.note(100, true);
-        assert_eq!(watch.unheard_seconds(130), Some(30));
-        watch.note(130, false);
-        assert_eq!(watch.unheard_seconds(135), Some(35));
-        watch.note(136, false);
+        let control = SessionControl::default();
+        assert_eq!(control.unheard_seconds(9), None, "within its login");
+        control.note(100, true);
+        assert_eq!(control.unheard_seconds(130), Some(30));
+        control.note(130, false);
+        assert_eq!(control.unheard_seconds(135), Some(35));
+        control.note(136, false);
         assert_eq!(
-            watch.unheard_seconds(138),
+            control.unheard_seconds(138),
             Some(2),
             "some of its reply has come"
         );
-        watch.note(140, true);
-        assert_eq!(watch.unheard_seconds(141), Some(1));
+        control.note(140, true);
+        assert_eq!(control.unheard_seconds(141), Some(1));
     }
 
     #[test]
     fn only_a_session_between_exchanges_is_idle_and_only_one_within_waits() {
-        let watch = SessionControl::default();
-        watch.settle(BackendId(7));
-        watch.note(100, true);
-        assert_eq!((watch.idle_seconds(130), watch.waits_for(130)), (30, None));
-        watch.note(130, false);
+        let control = SessionControl::default();
+        control.settle(BackendId(7));
+        control.note(100, true);
         assert_eq!(
-            (watch.idle_seconds(140), watch.waits_for(140)),
+            (control.idle_seconds(130), control.waits_for(130)),
+            (30, None)
+        );
+        control.note(130, false);
+        assert_eq!(
+            (control.idle_seconds(140), control.waits_for(140)),
             (0, Some((BackendId(7), 10)))
         );
     }

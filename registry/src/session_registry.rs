@@ -303,11 +303,11 @@ mod tests {
             let directory = auth::Directory::new(rules, [account], [0; 32]);
             let found = directory.find(user, &auth::Origin::unix());
             let account = found.expect("everybody is found");
-            let mut person = session_registry.register(0);
-            let is_in = person.introduce(account.id(), user, Some(1)).is_ok();
+            let mut registration = session_registry.register(0);
+            let is_in = registration.introduce(account.id(), user, Some(1)).is_ok();
             assert!(is_in, "each was the only session");
             assert_eq!(
-                session_registry.find(person.id()),
+                session_registry.find(registration.id()),
                 IdOwner::Session(user.into())
             );
         }
@@ -316,21 +316,21 @@ mod tests {
     #[test]
     fn an_id_leads_to_its_session_until_that_ends() {
         let session_registry = Arc::new(SessionRegistry::default());
-        let mut person = session_registry.register(0);
-        assert_eq!(session_registry.find(person.id()), IdOwner::Nobody);
-        person.pass_on(BackendId(3), 77);
-        let id = person.id();
+        let mut registration = session_registry.register(0);
+        assert_eq!(session_registry.find(registration.id()), IdOwner::Nobody);
+        registration.pass_on(BackendId(3), 77);
+        let id = registration.id();
         assert_eq!(session_registry.find(id), IdOwner::Passed(BackendId(3), 77));
         assert_ne!(session_registry.register(0).id(), id);
-        person.runs_script(b"me", None);
+        registration.runs_script(b"me", None);
         assert_eq!(session_registry.find(id), IdOwner::Alone(b"me"[..].into()));
-        person.runs_script(b"me", Some((BackendId(4), 78)));
+        registration.runs_script(b"me", Some((BackendId(4), 78)));
         assert_eq!(session_registry.find(id), IdOwner::Passed(BackendId(4), 78));
         assert_eq!(
             session_registry.scripted_user(id).as_deref(),
             Some(&b"me"[..])
         );
-        drop(person);
+        drop(registration);
         assert_eq!(session_registry.find(id), IdOwner::Nobody);
     }
 }

@@ -21,7 +21,7 @@ pub struct WorkerSessions {
 /// A session's entry in its worker's list, for as long as it lives.
 pub struct Registered {
     /// What the session does, and what it is asked.
-    pub watch: Rc<SessionControl>,
+    pub control: Rc<SessionControl>,
     sessions: Rc<WorkerSessions>,
     key: usize,
 }
@@ -49,11 +49,11 @@ impl WorkerSessions {
 
     /// Enters a new session.
     pub fn register(self: &Rc<Self>) -> Registered {
-        let watch = Rc::new(SessionControl::default());
-        watch.memory.count_in(&self.session_registry.memory);
-        let key = self.controls.borrow_mut().insert(Rc::clone(&watch));
+        let control = Rc::new(SessionControl::default());
+        control.memory.count_in(&self.session_registry.memory);
+        let key = self.controls.borrow_mut().insert(Rc::clone(&control));
         Registered {
-            watch,
+            control,
             sessions: Rc::clone(self),
             key,
         }
@@ -71,8 +71,8 @@ impl WorkerSessions {
 
     /// Asks the same of all.
     pub fn ask_all(&self, ask: Ask) {
-        for (_, watch) in self.controls.borrow().iter() {
-            watch.ask(ask);
+        for (_, control) in self.controls.borrow().iter() {
+            control.ask(ask);
         }
     }
 
@@ -80,7 +80,7 @@ impl WorkerSessions {
     /// refused; see [`memory_bound::makes_room`].
     pub fn makes_room(&self, asking: &SessionControl) -> bool {
         let controls = self.controls.borrow();
-        let sessions = controls.iter().map(|(_, watch)| watch);
+        let sessions = controls.iter().map(|(_, control)| control);
         memory_bound::makes_room(&self.session_registry.memory, sessions, asking)
     }
 

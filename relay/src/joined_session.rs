@@ -50,12 +50,12 @@ pub enum KernelSession {
 pub struct JoinedSession {
     counted: CountedSession,
     relay: JoinedRelay,
-    watch: Rc<SessionControl>,
+    control: Rc<SessionControl>,
     to: Arc<Backend>,
     /// The id of its connection at the backend.
     thread_id: u32,
     silence: Option<Silence>,
-    _person: Option<Registration>,
+    _registration: Option<Registration>,
     _slot: SessionSlot,
     _place: SessionPermit,
 }
@@ -92,25 +92,25 @@ impl KernelSession {
         let client = client.into_parts().ok_or_else(lost_at_login)?;
         let backend = greeted.stream.into_parts().ok_or_else(lost_at_login)?;
         let ahead = [&client, &backend].map(|(_, ahead)| ahead.len() as u64);
-        let card = control.card();
-        let listener = card.as_ref().map(|card| card.listener.address.to_string());
+        let info = control.info();
+        let listener = info.as_ref().map(|info| info.listener.address.to_string());
         let listener = listener.unwrap_or_default();
         let to = Arc::clone(&greeted.backend);
         match join(env, [client, backend], &agreement)? {
             Joining::Joined(relay) => {
-                let id = card.map_or(0, |card| card.id);
+                let id = info.map_or(0, |info| info.id);
                 let figures = env.joins.counts.joined(listener, to.name.clone());
                 control.settle(to.id);
                 control.note(env.clock.now(), false);
-                control.note_of(|card| card.kind = SessionKind::Joined);
+                control.change_info(|info| info.kind = SessionKind::Joined);
                 Ok(Self::Joined(Box::new(JoinedSession {
                     counted: env.joins.enter(id, relay.joined(), ahead, figures),
                     relay,
-                    watch: Rc::clone(control),
+                    control: Rc::clone(control),
                     to,
                     thread_id: greeted.greeting.thread_id,
                     silence: None,
-                    _person: agreement.person,
+                    _registration: agreement.registration,
                     _slot: greeted.slot,
                     _place: place,
                 })))
@@ -228,9 +228,9 @@ impl JoinedSession {
             return Poll::Ready(Ok(self.end()));
         }
         let second = env.clock.now();
-        self.watch.note(second, false);
+        self.control.note(second, false);
         if self.relay.first_end() == Some(JoinedEnd::One) {
-            self.watch.client_closes(second);
+            self.control.client_closes(second);
         }
         match self.heed(env, context) {
             Some(end) => Poll::Ready(end),
@@ -268,7 +268,7 @@ impl JoinedSession {
         env: &RelayEnv,
         context: &mut Context<'_>,
     ) -> Option<Result<SessionEnd, Failure>> {
-        let asked = self.watch.poll_asked(context);
+        let asked = self.control.poll_asked(context);
         if asked.is_nothing() {
             return None;
         }
@@ -276,8 +276,8 @@ impl JoinedSession {
             return Some(end);
         }
         // A backend that is down or disabled no longer is, or has taken all that was sent to it.
-        self.watch.withdraw(Ask::BackendDown);
-        self.watch.withdraw(Ask::BackendDisabled);
+        self.control.withdraw(Ask::BackendDown);
+        self.control.withdraw(Ask::BackendDisabled);
         let is_over = asked.contains(Ask::Drain) && self.poll_silence(context).is_ready();
         is_over.then_some(Ok(SessionEnd::Drained))
     }
@@ -335,7 +335,7 @@ impl JoinedSession {
                 FailureKind::BackendDisabled => Some(KillReason::Disabled),
                 _ => Some(KillReason::ClientGone),
             },
-            Ok(SessionEnd::ClientClosed) if self.watch.is_asked(Ask::ClientGone) => {
+            Ok(SessionEnd::ClientClosed) if self.control.is_asked(Ask::ClientGone) => {
                 Some(KillReason::ClientGone)
             }
             Ok(_) => None,

@@ -26,7 +26,7 @@ const PREPARED_MAX: usize = 256;
 /// What is seen of one session.
 pub struct Observer {
     env: Rc<RelayEnv>,
-    card: SessionInfo,
+    info: SessionInfo,
     attribution: Arc<Attribution>,
     backend: Option<BackendId>,
     capabilities: Capabilities,
@@ -49,16 +49,16 @@ struct Current {
 
 impl Observer {
     /// One for a session that has logged in, if its statements are to be seen.
-    pub fn of(env: &Rc<RelayEnv>, card: Option<SessionInfo>) -> Option<Box<Self>> {
+    pub fn of(env: &Rc<RelayEnv>, info: Option<SessionInfo>) -> Option<Box<Self>> {
         let insight = &env.recorder.stats;
-        let card = card.filter(|_| insight.wants().transparent)?;
-        let schema = card.schema.as_bytes();
+        let info = info.filter(|_| insight.wants().transparent)?;
+        let schema = info.schema.as_bytes();
         let attribution =
-            Attribution::new(&insight.keys, card.user.to_string(), &card.user, schema);
+            Attribution::new(&insight.keys, info.user.to_string(), &info.user, schema);
         Some(Box::new(Self {
             env: Rc::clone(env),
             attribution: Arc::new(attribution),
-            card,
+            info,
             backend: None,
             capabilities: Capabilities::default(),
             facts: Facts::default(),
@@ -217,7 +217,7 @@ impl Observer {
                 at: now,
             },
         };
-        let session = || session_of(Some(&self.card), Server::Unknown);
+        let session = || session_of(Some(&self.info), Server::Unknown);
         let (env, topology) = (&self.env, &self.env.pool.topology);
         env.recorder
             .note(&current.subject, &end, &self.attribution, topology, session);

@@ -42,15 +42,15 @@ pub struct Relayed {
 }
 
 /// How a session is cut off.
-pub struct CutOff {
+pub struct SessionError {
     /// Why.
     pub failure: Failure,
     /// The sequence id of an ERR that would fit; `None` within a packet.
     pub sequence: Option<u8>,
 }
 
-impl CutOff {
-    /// A session cut off by `failure`; see [`CutOff::sequence`].
+impl SessionError {
+    /// A session cut off by `failure`; see [`SessionError::sequence`].
     pub fn new(failure: Failure, sequence: Option<u8>) -> Self {
         Self { failure, sequence }
     }

@@ -52,7 +52,7 @@ pub struct Relay {
     /// The backend has said something since the client's last bytes.
     backend_spoke: bool,
     /// What the session does, and what it is asked.
-    pub watch: Rc<SessionControl>,
+    pub control: Rc<SessionControl>,
     env: Rc<RelayEnv>,
     /// Who sees its statements, if that is wanted.
     observer: Option<Box<Observer>>,
@@ -87,7 +87,7 @@ impl Relay {
         legs: (Leg, Leg),
         tracker: Tracker,
         (to, server): (Arc<Backend>, Server),
-        watch: Rc<SessionControl>,
+        control: Rc<SessionControl>,
         env: Rc<RelayEnv>,
     ) -> Self {
         let (client, backend) = legs;
@@ -101,7 +101,7 @@ impl Relay {
             ahead: Vec::new(),
             is_forewarned: false,
             backend_spoke: false,
-            watch,
+            control,
             env,
             observer: None,
             reader: None,
@@ -110,12 +110,12 @@ impl Relay {
 
     /// Has its statements seen, if that is wanted. Before that its session is known to be whose it is.
     pub fn observe(&mut self, capabilities: Capabilities) {
-        let card = self.watch.card();
-        let thread = card.as_ref().map(|card| (self.to.id, card.thread_id));
+        let info = self.control.info();
+        let thread = info.as_ref().map(|info| (self.to.id, info.thread_id));
         let env = &self.env;
         env.origins
-            .note_session(thread, || env.pool.now().0, card.as_ref());
-        self.observer = Observer::of(&self.env, card);
+            .note_session(thread, || env.pool.now().0, info.as_ref());
+        self.observer = Observer::of(&self.env, info);
         if let Some(observer) = &mut self.observer {
             observer.runs_on(self.to.id, capabilities);
         }
@@ -157,9 +157,9 @@ impl Relay {
                 }
             }
         }
-        self.watch
+        self.control
             .note(self.env.clock.now(), self.tracker.is_idle());
-        self.watch.stand(self.tracker.status());
+        self.control.stand(self.tracker.status());
         if self.client.transport.is_compressed() || self.backend.transport.is_compressed() {
             self.count_compression()?;
         }
@@ -172,8 +172,8 @@ impl Relay {
     /// Counts what compression takes: a frame that is not complete holds its window.
     fn count_compression(&mut self) -> Result<(), Failure> {
         let bytes = self.client.transport.held_bytes() + self.backend.transport.held_bytes();
-        if self.watch.memory.keep(Purpose::Compression, bytes)
-            || self.env.sessions.makes_room(&self.watch)
+        if self.control.memory.keep(Purpose::Compression, bytes)
+            || self.env.sessions.makes_room(&self.control)
         {
             return Ok(());
         }
@@ -183,12 +183,12 @@ impl Relay {
 
     /// Does what the worker asks, when it is time.
     fn heed(&mut self, context: &Context<'_>) -> Result<Option<SessionEnd>, Failure> {
-        let asked = self.watch.poll_asked(context);
+        let asked = self.control.poll_asked(context);
         if asked.is_nothing() {
             return Ok(None);
         }
         if asked.contains(Ask::RoleChanged) {
-            self.watch.withdraw(Ask::RoleChanged);
+            self.control.withdraw(Ask::RoleChanged);
             if let (role @ Some(_), Some(reader)) = (self.role(), &mut self.reader) {
                 reader.note_role(&role);
             }
@@ -239,7 +239,7 @@ impl Relay {
             let error = errors::lost(&self.to.name, format_args!("{SILENT}{MAY_HAVE_RUN}"));
             Err(Failure::saying(FailureKind::BackendLost, error))
         } else if asked.contains(Ask::IdleTransaction) && is_idle && !is_at_rest {
-            let error = self.env.idle_transaction(&self.watch);
+            let error = self.env.idle_transaction(&self.control);
             Err(Failure::saying(FailureKind::IdleTransaction, error))
         } else if asked.contains(Ask::IdleTimeout) && is_idle {
             Err(Failure::saying(
@@ -248,10 +248,10 @@ impl Relay {
             ))
         } else {
             // Something has moved since these were asked.
-            self.watch.withdraw(Ask::BackendDown);
-            self.watch.withdraw(Ask::BackendDisabled);
-            self.watch.withdraw(Ask::IdleTimeout);
-            self.watch.withdraw(Ask::IdleTransaction);
+            self.control.withdraw(Ask::BackendDown);
+            self.control.withdraw(Ask::BackendDisabled);
+            self.control.withdraw(Ask::IdleTimeout);
+            self.control.withdraw(Ask::IdleTransaction);
             Ok(None)
         }
     }
@@ -375,9 +375,9 @@ impl Relay {
                 self.client.has_ended = true;
                 match Leg::is_end(&read.map(|()| 0)) {
                     // It may still take its reply.
-                    true => self.env.note_half_closed(&self.watch),
+                    true => self.env.note_half_closed(&self.control),
                     // After a reset it takes nothing.
-                    false => self.watch.ask(Ask::ClientGone),
+                    false => self.control.ask(Ask::ClientGone),
                 }
                 self.client_ended()
             }
@@ -403,9 +403,9 @@ impl Relay {
         let mut bytes = std::mem::take(&mut self.ahead);
         self.ahead = bytes.split_off(HEADER_BYTES + length);
         self.err_sequence = bytes.get(HEADER_BYTES - 1).map(|id| id.wrapping_add(1));
-        if let Some(card) = self.watch.card() {
+        if let Some(info) = self.control.info() {
             let change = UserChange {
-                remote: &card.client,
+                remote: &info.client,
                 transport: &self.client.transport,
                 argument: bytes.get(HEADER_BYTES + 1..).unwrap_or_default(),
                 running: &[],
@@ -416,7 +416,7 @@ impl Relay {
         self.backend_spoke = false;
         if let Some(observer) = &mut self.observer {
             observer.begins(&bytes, self.tracker.status());
-            self.watch.set_digest(observer.digest());
+            self.control.set_digest(observer.digest());
         }
         self.tracker
             .pass_change_user(&mut bytes, |_| {})
@@ -436,7 +436,7 @@ impl Relay {
             && self.tracker.is_idle()
         {
             observer.begins(bytes, self.tracker.status());
-            self.watch.set_digest(observer.digest());
+            self.control.set_digest(observer.digest());
         }
         self.err_sequence = self.tracker.error_sequence();
         let mut is_lost = false;
@@ -462,7 +462,7 @@ impl Relay {
             (true, None) => Ok(Step::Over(RelayStop::Ended(SessionEnd::Quit))),
             // What it sent before COM_QUIT is carried out, as on a direct connection.
             (true, Some(_)) => Ok(Step::Blocked),
-            (false, _) if self.watch.is_asked(Ask::ClientGone) => self.client_is_gone(),
+            (false, _) if self.control.is_asked(Ask::ClientGone) => self.client_is_gone(),
             // The rest of the reply is on its way to it.
             (false, None) if !self.client.is_drained() => Ok(Step::Blocked),
             (false, None) if self.tracker.is_idle() => {

@@ -54,11 +54,11 @@ pub struct SessionContext<'a> {
 impl RelayEnv {
     /// A client has closed its side of the connection, within a statement.
     #[inline]
-    pub fn note_half_closed(&self, watch: &SessionControl) {
+    pub fn note_half_closed(&self, control: &SessionControl) {
         let settings = self.pool.settings.borrow();
         match settings.config.limits.timeout_half_closed.is_zero() {
-            true => watch.ask(Ask::ClientGone),
-            false => watch.client_closes(self.clock.now()),
+            true => control.ask(Ask::ClientGone),
+            false => control.client_closes(self.clock.now()),
         }
     }
 
@@ -77,27 +77,27 @@ impl RelayEnv {
     }
 
     /// What the client of a session is told whose transaction was idle for too long.
-    pub fn idle_transaction(&self, watch: &SessionControl) -> ProxyError {
+    pub fn idle_transaction(&self, control: &SessionControl) -> ProxyError {
         let limits = &self.pool.settings.borrow().config.limits;
-        idle_transactions::idle_transaction(watch, limits.timeout_idle_transaction)
+        idle_transactions::idle_transaction(control, limits.timeout_idle_transaction)
     }
 
     /// A session has lost what it had on its connection between two commands.
-    pub fn note_cut(&self, watch: &SessionControl, kind: FailureKind, cause: &str) {
+    pub fn note_cut(&self, control: &SessionControl, kind: FailureKind, cause: &str) {
         if kind == FailureKind::IdleTransaction {
             self.pool.shared.forced_ends.count_idle_transaction();
         }
         let topology = self.pool.topology.borrow();
-        let backend = watch.backend().and_then(|id| topology.backend(id));
-        idle_transactions::log_cut(watch, backend.map_or("", |it| &it.name), kind, cause);
+        let backend = control.backend().and_then(|id| topology.backend(id));
+        idle_transactions::log_cut(control, backend.map_or("", |it| &it.name), kind, cause);
     }
 }
 
 /// How a log shows a session on a server of this kind.
-pub fn session_of(card: Option<&SessionInfo>, server: Server) -> SessionOfStatement {
+pub fn session_of(info: Option<&SessionInfo>, server: Server) -> SessionOfStatement {
     SessionOfStatement {
-        id: card.map_or(0, |card| card.id),
-        client: card
+        id: info.map_or(0, |info| info.id),
+        client: info
             .map_or_else(String::new, |it| it.client.to_string())
             .into(),
         server,

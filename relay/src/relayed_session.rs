@@ -43,7 +43,7 @@ pub struct RelayedSession {
     scramble: Vec<u8>,
     /// The id of its connection at the backend.
     pub thread_id: u32,
-    _person: Option<Registration>,
+    _registration: Option<Registration>,
     _slot: Option<route::SessionSlot>,
     /// It hears of the end.
     _script: Option<Box<dyn Any>>,
@@ -63,7 +63,7 @@ pub struct LastLogin {
 /// What a session keeps until its end, when it becomes a relayed one.
 pub struct KeptUntilEnd {
     /// Its entry by the id that its client sees.
-    pub person: Registration,
+    pub registration: Registration,
     /// Its place at the backend.
     pub slot: Option<route::SessionSlot>,
     /// Its script, which sees no more commands, but its end.
@@ -99,7 +99,7 @@ impl RelayedSession {
             legs: agreement.legs,
             scramble: agreement.scramble,
             thread_id: greeted.greeting.thread_id,
-            _person: agreement.person,
+            _registration: agreement.registration,
             _slot: Some(greeted.slot),
             _script: None,
             _place: place,
@@ -127,7 +127,7 @@ impl RelayedSession {
             legs: login.legs,
             scramble: login.scramble,
             thread_id: login.thread_id,
-            _person: Some(kept.person),
+            _registration: Some(kept.registration),
             _slot: kept.slot,
             _script: kept.script,
             _place: kept.permit,
@@ -149,8 +149,8 @@ impl RelayedSession {
     async fn change_user(&mut self, env: &RelayEnv) -> Result<(), Failure> {
         const AFTER_COMMAND: u8 = 1;
         let lost = |error: std::io::Error| Failure::new(FailureKind::ClientLost, error.to_string());
-        let (watch, to) = (Rc::clone(&self.relay.watch), Arc::clone(&self.relay.to));
-        watch.note(env.clock.now(), false);
+        let (control, to) = (Rc::clone(&self.relay.control), Arc::clone(&self.relay.to));
+        control.note(env.clock.now(), false);
         self.relay.client.drained().await.map_err(lost)?;
         self.relay
             .backend
@@ -175,11 +175,11 @@ impl RelayedSession {
             exchange: Exchange::None,
             observer: None,
         };
-        let ran = unless_asked(env, &watch, &to, dialogue.run()).await;
+        let ran = unless_asked(env, &control, &to, dialogue.run()).await;
         if ran.is_err() {
             self.relay.err_sequence = Some(dialogue.client.next_sequence());
         }
-        watch.note(env.clock.now(), false);
+        control.note(env.clock.now(), false);
         let status = match ran? {
             AuthEnd::Ok(payload) => OkPacket::decode(&payload).ok().map(|ok| ok.status),
             AuthEnd::Err(_) => None,
@@ -239,12 +239,19 @@ impl RelayedSession {
         relay.backend.transport.abort();
         drop(slot);
         if failure.kind == FailureKind::IdleTransaction {
-            env.note_cut(&relay.watch, failure.kind, &failure.cause);
+            env.note_cut(&relay.control, failure.kind, &failure.cause);
         }
-        if !comes_to_be_told(&relay.watch, &mut relay.client, &env.pool.scratch, failure).await {
+        if !comes_to_be_told(
+            &relay.control,
+            &mut relay.client,
+            &env.pool.scratch,
+            failure,
+        )
+        .await
+        {
             return;
         }
-        if has_thread_ended(env, &relay.watch, failure).await {
+        if has_thread_ended(env, &relay.control, failure).await {
             let _ = timeout(TIMEOUT_TELL, relay.client.drained()).await;
             return;
         }
@@ -257,7 +264,7 @@ impl RelayedSession {
 /// What comes of a dialogue, unless the worker wants the session to end within it.
 async fn unless_asked<T>(
     env: &RelayEnv,
-    watch: &SessionControl,
+    control: &SessionControl,
     to: &Backend,
     dialogue: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -266,7 +273,7 @@ async fn unless_asked<T>(
         if let Poll::Ready(ran) = dialogue.as_mut().poll(context) {
             return Poll::Ready(ran);
         }
-        match end_of_dialogue(env, watch.poll_asked(context), to) {
+        match end_of_dialogue(env, control.poll_asked(context), to) {
             Some(failure) => Poll::Ready(Err(failure)),
             None => Poll::Pending,
         }

@@ -17,13 +17,15 @@ use registry::session_control::{Ask, SessionControl};
 const TIMEOUT_GREET: Duration = Duration::from_secs(2);
 
 /// Whether a session that ends with `failure` ends because the server has ended its thread.
-pub async fn has_thread_ended(env: &RelayEnv, watch: &SessionControl, failure: &Failure) -> bool {
-    if failure.kind != FailureKind::BackendLost || watch.is_asked(Ask::BackendDown) {
+pub async fn has_thread_ended(env: &RelayEnv, control: &SessionControl, failure: &Failure) -> bool {
+    if failure.kind != FailureKind::BackendLost || control.is_asked(Ask::BackendDown) {
         return false;
     }
     let backend = {
         let topology = env.pool.topology.borrow();
-        watch.backend().and_then(|id| topology.backend(id).cloned())
+        control
+            .backend()
+            .and_then(|id| topology.backend(id).cloned())
     };
     match backend {
         Some(backend) if !matches!(backend.health, Health::Down { .. }) => {

@@ -11,11 +11,11 @@ use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::session_end::SessionEnd;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script_host::bridge::Bridge;
 
 /// Asks the script what is to be done with a command, and does it.
-pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, CutOff> {
+pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, SessionError> {
     if incoming.command == Command::CHANGE_USER && is_broken(stage.server_version()) {
         let payload = errors::change_user_broken().payload();
         send_packet(stage, incoming.sequence, &payload);
@@ -63,7 +63,7 @@ async fn decided(
     decision: Decision,
     incoming: Incoming,
     shown: Option<Vec<u8>>,
-) -> Result<After, CutOff> {
+) -> Result<After, SessionError> {
     let queued = stage.script().queue_len();
     match decision {
         Decision::SendResult => return send_result(stage, incoming, queued).await,
@@ -95,7 +95,7 @@ async fn send_result(
     stage: &mut impl Stage,
     incoming: Incoming,
     queued: usize,
-) -> Result<After, CutOff> {
+) -> Result<After, SessionError> {
     if stage.script().has_refused() && !has_reply(incoming.command) {
         return Err(unseen(&incoming));
     }
@@ -124,9 +124,9 @@ async fn send_result(
 
 /// A command that is not executed, and whose client does not wait to be told so: what comes behind it may
 /// rely on it.
-fn unseen(incoming: &Incoming) -> CutOff {
+fn unseen(incoming: &Incoming) -> SessionError {
     let failure = Failure::saying(FailureKind::ScriptFailed, errors::hook_ended());
-    CutOff::new(failure, Some(incoming.sequence))
+    SessionError::new(failure, Some(incoming.sequence))
 }
 
 /// These servers answer COM_CHANGE_USER twice (MySQL bug 25371).

@@ -15,7 +15,7 @@ use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::reply_observer::{ObservedReply, Reports, Towards, renumbered};
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script_host::bridge::Bridge;
 
 /// What is sent for one command of a client's, and how far that has come to its one result.
@@ -43,7 +43,7 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// Sends it. Hooks may lengthen it meanwhile.
-    pub async fn send(mut self) -> Result<After, CutOff> {
+    pub async fn send(mut self) -> Result<After, SessionError> {
         let mut is_first = true;
         let mut left = self.stage.statements_max();
         while let Some(injection) = self.stage.script().next_query() {
@@ -90,7 +90,7 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// Sends one command of the script's and does with its reply what the script wants.
-    async fn send_one(&mut self, injection: Injection) -> Result<After, CutOff> {
+    async fn send_one(&mut self, injection: Injection) -> Result<After, SessionError> {
         let first = injection.payload.first();
         let command = first.map_or(Command::SLEEP, |byte| Command(*byte));
         // What never ends cannot be kept.
@@ -151,7 +151,7 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// A command that is not sent anywhere: an ERR is its reply.
-    async fn refuse(&mut self, command: Command, towards: Towards) -> Result<After, CutOff> {
+    async fn refuse(&mut self, command: Command, towards: Towards) -> Result<After, SessionError> {
         let error = errors::own_change_user();
         tracing::error!("{error}");
         let (payload, number) = (error.payload(), error.code.number);
@@ -195,7 +195,11 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// A reply that was kept: the script decides.
-    async fn judge(&mut self, command: Command, mut heard: ObservedReply) -> Result<After, CutOff> {
+    async fn judge(
+        &mut self,
+        command: Command,
+        mut heard: ObservedReply,
+    ) -> Result<After, SessionError> {
         if heard.is_cut {
             let error = errors::result_too_long();
             tracing::error!("{error}");
@@ -234,7 +238,7 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// The client gets the script's answer, behind which it may have to send a file.
-    async fn answer(&mut self) -> Result<(), CutOff> {
+    async fn answer(&mut self) -> Result<(), SessionError> {
         let Some(payloads) = self.stage.script().response() else {
             let payload = errors::response_unusable().payload();
             self.send_result(|stage, sequence| send_packet(stage, sequence, &payload));
@@ -285,7 +289,11 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 
     /// A reply that the client has had already: the script may look at its figures.
-    async fn show(&mut self, command: Command, heard: &ObservedReply) -> Result<After, CutOff> {
+    async fn show(
+        &mut self,
+        command: Command,
+        heard: &ObservedReply,
+    ) -> Result<After, SessionError> {
         if !self.stage.script().has(Hook::ReadQueryResult) {
             return Ok(After::Next);
         }
@@ -306,8 +314,8 @@ impl<'a, S: Stage> Queue<'a, S> {
     }
 }
 
-fn second_result() -> CutOff {
+fn second_result() -> SessionError {
     let text = "a script gives a second result to a command, with resultset_is_needed = false: the proxy closes the connection";
     tracing::error!("{text}");
-    CutOff::new(Failure::new(FailureKind::ScriptEnded, text), None)
+    SessionError::new(Failure::new(FailureKind::ScriptEnded, text), None)
 }

@@ -12,7 +12,7 @@ use link::failure::{Failure, FailureKind};
 use link::leg::Leg;
 use link::reply_observer::{ObservedReply, Towards};
 use registry::session_control::HookWait;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script_host::shadow_queue::Replied;
 
 /// A session with its script.
@@ -61,28 +61,28 @@ pub trait Stage {
     fn note_wait_over(&self) -> bool;
 
     /// Nothing happens for a while. `None`: the command is to end.
-    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff>;
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, SessionError>;
 
     /// Runs a statement in a session beside this one, where its place says. `None`: the command is to end.
     async fn ask_apart(
         &mut self,
         inquiry: ScriptQuery,
         sequence: u8,
-    ) -> Result<Option<Replied>, CutOff>;
+    ) -> Result<Option<Replied>, SessionError>;
 
     /// The client sends a file that the script has asked for, and that nobody takes: it is read to its end.
     /// The id of the packet behind it.
-    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, CutOff>;
+    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, SessionError>;
 
     /// The client's command as it came, and its reply as it comes.
-    async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff>;
+    async fn forward(&mut self, incoming: Incoming) -> Result<After, SessionError>;
 
     /// Another command, and what came of it.
     async fn ask(
         &mut self,
         incoming: Incoming,
         towards: Towards,
-    ) -> Result<(ObservedReply, After), CutOff>;
+    ) -> Result<(ObservedReply, After), SessionError>;
 }
 
 /// Whether clients wait for what comes of a command.
@@ -113,7 +113,7 @@ pub fn asks_for_file(command: Command, answer: &Payloads) -> bool {
 }
 
 /// The client's file is nobody's. `sequence`: of the packet that has asked for it.
-pub async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), CutOff> {
+pub async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), SessionError> {
     let next = stage.swallow_file(sequence).await?;
     let [low, high] = stage.status().0.to_le_bytes();
     send_packet(stage, next, &[OK, 0, 0, low, high, 0, 0]);
@@ -139,9 +139,9 @@ pub fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads) {
 }
 
 /// Nobody is there to ask, and the script has not answered.
-pub fn lacks_server(sequence: u8) -> CutOff {
+pub fn lacks_server(sequence: u8) -> SessionError {
     let error = errors::script_without_backend();
     tracing::error!("{error}");
     let failure = Failure::saying(FailureKind::ScriptRefused, error);
-    CutOff::new(failure, Some(sequence))
+    SessionError::new(failure, Some(sequence))
 }

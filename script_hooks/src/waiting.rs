@@ -10,7 +10,7 @@ use crate::packets::{incoming_of, payloads_of, reply_facts};
 use crate::stage::Stage;
 use link::reply_observer::{ObservedReply, Reports, Towards};
 use registry::session_control::HookWait;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script_host::bridge::Bridge;
 
 /// How a hook has ended.
@@ -40,7 +40,7 @@ pub async fn settle(
     stage: &mut impl Stage,
     mut decision: Decision,
     sequence: u8,
-) -> Result<Settled, CutOff> {
+) -> Result<Settled, SessionError> {
     loop {
         stage.follow_moves().await;
         if decision != Decision::Waits {
@@ -73,7 +73,7 @@ async fn fulfil(
     stage: &mut impl Stage,
     wish: Option<Wish>,
     sequence: u8,
-) -> Result<WaitEnd, CutOff> {
+) -> Result<WaitEnd, SessionError> {
     Ok(match wish {
         Some(Wish::Sleep(time)) => match stage.sleep(time, sequence).await? {
             Some(()) => WaitEnd::Given(WishOutcome::Time),
@@ -99,7 +99,7 @@ async fn ask(
     stage: &mut impl Stage,
     inquiry: &ScriptQuery,
     sequence: u8,
-) -> Result<Result<WishOutcome, After>, CutOff> {
+) -> Result<Result<WishOutcome, After>, SessionError> {
     // Its file is the client's to send, for a statement of its own.
     let facts = sql::facts(&inquiry.text, sql::Flags::default());
     if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
@@ -132,7 +132,7 @@ async fn ask_bound(
     text: &[u8],
     parameters: &Parameters,
     towards: Towards,
-) -> Result<Result<WishOutcome, After>, CutOff> {
+) -> Result<Result<WishOutcome, After>, SessionError> {
     let capabilities = stage.capabilities();
     let payload = command(Command::STMT_PREPARE, text);
     stage.bound_next();

@@ -38,7 +38,7 @@ pub struct ShadowSession {
     /// Bytes of all that waits.
     pub bytes: Rc<Cell<usize>>,
     /// What it is asked, such as to end.
-    pub watch: Rc<SessionControl>,
+    pub control: Rc<SessionControl>,
 }
 
 /// It takes no more statements for now, or has broken off.
@@ -88,7 +88,7 @@ impl ShadowSession {
 
     /// What it runs is of no use to anybody any more.
     pub fn kill(&self) {
-        self.watch.ask(Ask::KillSession);
+        self.control.ask(Ask::KillSession);
     }
 }
 

@@ -9,17 +9,17 @@ use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::reply_observer::ObservedReply;
 use login::user_change::UserChange;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use script_host::server::Server;
 
 impl Scripted {
     /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
     pub(super) fn may_become(&self, argument: &[u8]) -> Result<(), Failure> {
-        let Some(card) = self.watch.card() else {
+        let Some(info) = self.control.info() else {
             return Ok(());
         };
         let change = UserChange {
-            remote: &card.client,
+            remote: &info.client,
             transport: &self.client.leg.transport,
             argument,
             running: self.script.files(),
@@ -31,9 +31,9 @@ impl Scripted {
     pub(super) async fn change_user(
         &mut self,
         server: &mut Server,
-    ) -> Result<ObservedReply, CutOff> {
+    ) -> Result<ObservedReply, SessionError> {
         let lost = |error: std::io::Error| {
-            CutOff::new(
+            SessionError::new(
                 Failure::new(FailureKind::ClientLost, error.to_string()),
                 None,
             )
@@ -74,7 +74,7 @@ impl Scripted {
         let mut heard = ObservedReply::nothing();
         heard.is_reply = true;
         heard.has_passed = true;
-        match end.map_err(|failure| CutOff::new(failure, None))? {
+        match end.map_err(|failure| SessionError::new(failure, None))? {
             AuthEnd::Ok(payload) => {
                 if let Ok(ok) = OkPacket::decode(&payload) {
                     self.client.status = ok.status;

@@ -9,7 +9,7 @@ use super::passing::{server_facts, server_of};
 use link::failure::Failure;
 use login::connect::Greeted;
 use login::relayed_login::Agreement;
-use login::server_login::{Enter, Entered};
+use login::server_login::{LoginOutcome, ServerLogin};
 use script_host::facts::backend_address;
 use script_host::login_hooks::ended;
 
@@ -20,7 +20,7 @@ impl Begin<'_> {
             return Err(ended("the proxy does not answer this login"));
         };
         self.hooks.server = self.facts_of_default();
-        let enter = Enter {
+        let enter = ServerLogin {
             env: &self.env.login,
             settings: self.settings,
             header: self.header,
@@ -31,17 +31,17 @@ impl Begin<'_> {
             hooks: Some(&mut self.hooks),
         };
         match enter.run().await {
-            Ok(Entered::Examined(admission)) => {
+            Ok(LoginOutcome::Examined(admission)) => {
                 Ok(Entry::Examined(admission, Box::new(self.hooks)))
             }
-            Ok(Entered::Passed(passed)) => {
+            Ok(LoginOutcome::Passed(passed)) => {
                 let (greeted, agreement) = *passed;
                 self.passed(greeted, agreement)
             }
-            Ok(Entered::LetIn(compression, capabilities, person)) => {
+            Ok(LoginOutcome::LetIn(compression, capabilities, registration)) => {
                 self.hooks.script.set_server(None);
                 let begun = CompletedLogin {
-                    person: Some(person),
+                    registration: Some(registration),
                     ..self.begun_alone(compression, capabilities)
                 };
                 Ok(Entry::Scripted(Box::new(begun)))
@@ -59,12 +59,12 @@ impl Begin<'_> {
         self.hooks.script.set_server(Some(&facts));
         let (compression, status) = (agreement.client_compression, agreement.status);
         let capabilities = agreement.capabilities;
-        let person = agreement.person.take();
+        let registration = agreement.registration.take();
         let server = server_of(greeted, facts, agreement, self.id)?;
         Ok(Entry::Scripted(Box::new(CompletedLogin {
             script: self.hooks.script,
             id: self.id,
-            person,
+            registration,
             server: Some(server),
             status,
             compression,

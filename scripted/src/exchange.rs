@@ -22,7 +22,7 @@ use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Preparing, Reports, Towards};
 use link::row_rewriting::Rewriting;
 use registry::session_control::Ask;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use relay::relay::{MAY_HAVE_RUN, SILENT, backend_violation};
 use script_hooks::packets::incoming_of;
 use script_hooks::stage::{Stage, lacks_server};
@@ -47,7 +47,7 @@ impl Scripted {
         &mut self,
         incoming: &Incoming,
         towards: Towards,
-    ) -> Result<ObservedReply, CutOff> {
+    ) -> Result<ObservedReply, SessionError> {
         let Some(mut server) = self.server.take() else {
             return Err(lacks_server(towards.sequence()));
         };
@@ -55,12 +55,12 @@ impl Scripted {
             && let Err(failure) = self.may_become(&incoming.argument())
         {
             self.server = Some(server);
-            return Err(CutOff::new(failure, Some(towards.sequence())));
+            return Err(SessionError::new(failure, Some(towards.sequence())));
         }
         if let Some(observer) = &mut self.observer {
             observer.runs_on(server.backend.id, server.capabilities);
             observer.begins(&incoming.packets, self.client.status);
-            self.watch.set_digest(observer.digest());
+            self.control.set_digest(observer.digest());
         }
         let instead = match self.in_place_of_kill(incoming, &mut server).await {
             Ok(instead) => instead,
@@ -104,8 +104,8 @@ impl Scripted {
         server: &mut Server,
         command: Command,
         towards: Towards,
-    ) -> Result<ObservedReply, CutOff> {
-        let (env, watch) = (Rc::clone(&self.env), Rc::clone(&self.watch));
+    ) -> Result<ObservedReply, SessionError> {
+        let (env, control) = (Rc::clone(&self.env), Rc::clone(&self.control));
         let limit = self.settings.config.script.timeout_query;
         let limit = Some(limit).filter(|it| !it.is_zero());
         let limit = limit.unwrap_or(Duration::MAX);
@@ -115,7 +115,7 @@ impl Scripted {
         if let Ok(heard) = timeout(limit, &mut hearing).await {
             if heard.as_ref().is_ok_and(|it| it.outcome == killed) {
                 // Somebody has done it at the backend, which tells nobody else.
-                watch.ask(Ask::EndHook);
+                control.ask(Ask::EndHook);
             }
             return heard;
         }
@@ -131,7 +131,7 @@ impl Scripted {
             return heard;
         }
         let failure = Failure::saying(FailureKind::ScriptRefused, errors::script_query_timeout());
-        Err(CutOff::new(failure, Some(towards.sequence())))
+        Err(SessionError::new(failure, Some(towards.sequence())))
     }
 
     pub(super) async fn hear(
@@ -139,7 +139,7 @@ impl Scripted {
         server: &mut Server,
         command: Command,
         towards: Towards,
-    ) -> Result<ObservedReply, CutOff> {
+    ) -> Result<ObservedReply, SessionError> {
         let heard = ObservedReply::nothing();
         let sequences = Sequences::Renumbered;
         let Some(reply) = Reply::to(command, server.capabilities, sequences, towards.sequence())
@@ -216,7 +216,7 @@ impl Scripted {
         match self.poll_feed(server, passing, context) {
             Poll::Ready(fed) => Poll::Ready(fed),
             Poll::Pending => {
-                self.watch.note(self.env.clock.now(), false);
+                self.control.note(self.env.clock.now(), false);
                 self.poll_meanwhile(server, context)
             }
         }
@@ -284,8 +284,8 @@ impl Scripted {
             }
         }
         let client = &mut self.client.leg;
-        let (env, watch) = (&self.env, &self.watch);
-        let memory = &watch.memory;
+        let (env, control) = (&self.env, &self.control);
+        let memory = &control.memory;
         let mut sent = Ok(());
         let fed = reply.feed(bytes, |piece| {
             let (Piece::Pass(bytes) | Piece::Changes(bytes, _)) = piece;
@@ -300,7 +300,7 @@ impl Scripted {
                 Towards::Script { bytes_max, .. } => {
                     heard.keep(bytes, bytes_max);
                     let is_kept = memory.keep(Purpose::Reply, heard.kept.capacity());
-                    if !is_kept && !env.sessions.makes_room(watch) {
+                    if !is_kept && !env.sessions.makes_room(control) {
                         heard.give_up(memory);
                     }
                     Ok(())
@@ -345,9 +345,9 @@ impl Scripted {
         if let Poll::Ready(failure) = self.poll_ended(context) {
             return Poll::Ready(Err(failure));
         }
-        let asked = self.watch.poll_asked(context);
+        let asked = self.control.poll_asked(context);
         if asked.contains(Ask::KillStatement) {
-            self.watch.withdraw(Ask::KillStatement);
+            self.control.withdraw(Ask::KillStatement);
             self.env.pool.report(Report::KillStatement {
                 backend: server.backend.id,
                 thread_id: server.greeting.thread_id,
@@ -374,7 +374,7 @@ impl Scripted {
                 // It may still take its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
                     self.client.leg.has_ended = true;
-                    self.env.note_half_closed(&self.watch);
+                    self.env.note_half_closed(&self.control);
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => {
@@ -388,7 +388,7 @@ impl Scripted {
 
     /// Whether the worker ends the session within a command.
     pub(crate) fn poll_end(&self, context: &Context<'_>) -> Poll<Failure> {
-        let asked = self.watch.poll_asked(context);
+        let asked = self.control.poll_asked(context);
         if asked.contains(Ask::Stop) {
             let error = errors::shutting_down_within("the statement");
             return Poll::Ready(Failure::saying(FailureKind::Stopped, error));
@@ -433,7 +433,7 @@ impl Scripted {
 
 impl Passing {
     /// Cut off here: an ERR fits where the client is between two packets.
-    pub(super) fn cut(&self, failure: Failure) -> CutOff {
+    pub(super) fn cut(&self, failure: Failure) -> SessionError {
         let sequence = match self.towards {
             Towards::Client { .. } => match &self.rewriting {
                 Some(rewriting) => rewriting.next_sequence().or(self.reply.next_sequence()),
@@ -442,7 +442,7 @@ impl Passing {
             Towards::Script { sequence, .. } => Some(sequence.wrapping_add(self.heard.reports)),
             Towards::Nobody => Some(1),
         };
-        CutOff::new(failure, sequence)
+        SessionError::new(failure, sequence)
     }
 }
 

@@ -12,7 +12,7 @@ use super::session::Scripted;
 use link::client_command::{EndOf, Incoming, Passage};
 use link::failure::{Failure, FailureKind};
 use link::reply_observer::{Towards, renumbered};
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use script_host::server::Server;
 
 /// Names of files in prepared texts that a session keeps.
@@ -58,7 +58,7 @@ impl Scripted {
         server: &mut Server,
         passing: &mut Passing,
         sequence: u8,
-    ) -> Result<u8, CutOff> {
+    ) -> Result<u8, SessionError> {
         let kept = std::mem::take(&mut passing.heard.kept);
         match self.client.leg.transport.frame_sequence() {
             Some(next) => self.client.leg.append(&renumbered(kept, next)),

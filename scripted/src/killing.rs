@@ -14,7 +14,7 @@ use engine::kill::{Target, killed_by};
 use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
 use registry::session_registry::{IdOwner, Kill, is_given_out};
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use script_hooks::packets::incoming_of;
 use script_hooks::waiting::query;
 use script_host::server::Server;
@@ -26,7 +26,7 @@ impl Scripted {
         &mut self,
         incoming: &Incoming,
         server: &mut Server,
-    ) -> Result<Option<Incoming>, CutOff> {
+    ) -> Result<Option<Incoming>, SessionError> {
         let Some(Target { id, scope }) = self.kill_in(incoming, server) else {
             return Ok(None);
         };
@@ -48,9 +48,9 @@ impl Scripted {
             return Ok(None);
         };
         let is_own = self
-            .watch
-            .card()
-            .is_some_and(|card| card.user.as_bytes() == &*user);
+            .control
+            .info()
+            .is_some_and(|info| info.user.as_bytes() == &*user);
         if !is_own && !self.may_kill_others(server).await? {
             let refusal = refusal(&errors::not_owner(id));
             return Ok(Some(statement_of(&refusal, server)));
@@ -99,7 +99,7 @@ impl Scripted {
     }
 
     /// Whether its user may kill sessions of others, by the grants.
-    async fn may_kill_others(&mut self, server: &mut Server) -> Result<bool, CutOff> {
+    async fn may_kill_others(&mut self, server: &mut Server) -> Result<bool, SessionError> {
         let asking = statement_of("SHOW GRANTS", server);
         server.send(&asking.packets).await;
         let towards = Towards::Script {

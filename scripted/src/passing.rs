@@ -75,7 +75,7 @@ impl Begin<'_> {
         Ok(CompletedLogin {
             script: self.hooks.script,
             id: self.id,
-            person: None,
+            registration: None,
             server: Some(server),
             status,
             compression,
@@ -168,7 +168,7 @@ impl Begin<'_> {
         Ok(CompletedLogin {
             script: self.hooks.script,
             id: self.id,
-            person: None,
+            registration: None,
             status: StatusFlags::AUTOCOMMIT,
             capabilities: server.capabilities,
             server: Some(server),

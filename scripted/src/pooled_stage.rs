@@ -27,7 +27,7 @@ use link::row_rewriting::Rewriting;
 use link::session_end::SessionEnd;
 use login::welcome::say_first;
 use registry::session_control::{Ask, HookWait};
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script::unless_zero;
 use script_hooks::act::act;
 use script_hooks::stage::{Stage, note_prepared, prepared_text};
@@ -76,7 +76,7 @@ impl CommandScript for PooledScript {
         &mut self,
         session: &mut PooledSession,
         incoming: Incoming,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         let topology = Arc::clone(&session.env.pool_env.topology.borrow());
         self.host.follow(&topology, &session.settings);
         let mut staged = Staged {
@@ -101,7 +101,7 @@ impl CommandScript for PooledScript {
     fn follow_account(
         script: Option<Box<Self>>,
         session: &PooledSession,
-    ) -> Result<Option<Box<Self>>, CutOff> {
+    ) -> Result<Option<Box<Self>>, SessionError> {
         let (account, settings) = (session.identity.account(), &session.settings);
         let listeners = settings.config.scripts_of(session.identity.listener());
         let files = account.script.as_deref().unwrap_or(listeners);
@@ -110,10 +110,10 @@ impl CommandScript for PooledScript {
             return Ok(script);
         }
         drop(script);
-        let (Some(host), Some(card)) = (session.env.script.clone(), session.watch.card()) else {
+        let (Some(host), Some(info)) = (session.env.script.clone(), session.control.info()) else {
             return match files.is_empty() {
                 true => Ok(None),
-                false => Err(CutOff::new(no_scripts_yet(), Some(0))),
+                false => Err(SessionError::new(no_scripts_yet(), Some(0))),
             };
         };
         let local = session.client.leg().transport.socket();
@@ -124,7 +124,7 @@ impl CommandScript for PooledScript {
             ..Greeting::clone(identity.greeting())
         };
         let newcomer = LoggedInClient {
-            remote: &card.client,
+            remote: &info.client,
             local: local.and_then(|it| it.local_address().ok()),
             user: session.user(),
             schema: session
@@ -136,7 +136,7 @@ impl CommandScript for PooledScript {
             greeting: &greeting,
         };
         let hooks = LoginHooks::of_account(&host, files, &newcomer);
-        let hooks = hooks.map_err(|failure| CutOff::new(failure, Some(0)))?;
+        let hooks = hooks.map_err(|failure| SessionError::new(failure, Some(0)))?;
         Ok(hooks.map(|mut hooks| {
             hooks.know_server();
             Box::new(PooledScript::of(hooks, host))
@@ -160,14 +160,14 @@ struct Staged<'a> {
 }
 
 impl Staged<'_> {
-    async fn perform(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    async fn perform(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let command = incoming.command;
         if self.asked > 0 {
             self.session.begin_command(self.session.command.further());
         }
         if let Some(kill) = self.session.held.kill.take() {
             // It was for the statement before.
-            Box::pin(self.session.outlive(kill)).await?;
+            Box::pin(self.session.wait_for_kill(kill)).await?;
         }
         let out = self.scripting.host.out();
         self.session.routing.state_mut().choice_mut().put_out(out);
@@ -248,7 +248,7 @@ impl Staged<'_> {
     ) -> Result<Option<T>, Failure> {
         let session = &mut *self.session;
         if session.held.lease.is_none() {
-            session.watch.unsettle();
+            session.control.unsettle();
         }
         let mut event = pin!(event);
         poll_fn(|context| {
@@ -260,7 +260,7 @@ impl Staged<'_> {
             if let Poll::Ready(Err(cut)) = session.poll_meanwhile(context) {
                 return Poll::Ready(Err(waiting(&cut)));
             }
-            match session.watch.poll_asked(context).contains(Ask::EndHook) {
+            match session.control.poll_asked(context).contains(Ask::EndHook) {
                 true => Poll::Ready(Ok(None)),
                 false => Poll::Pending,
             }
@@ -357,25 +357,25 @@ impl Stage for Staged<'_> {
 
     fn note_wait(&self, wait: HookWait) {
         let second = self.session.env.relay.clock.now();
-        self.session.watch.hook_waits(second, wait, 0);
+        self.session.control.hook_waits(second, wait, 0);
     }
 
     fn note_wait_over(&self) -> bool {
         let second = self.session.env.relay.clock.now();
-        self.session.watch.hook_goes_on(second)
+        self.session.control.hook_goes_on(second)
     }
 
-    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff> {
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, SessionError> {
         self.session.rest().await?;
         let slept = self.wait_unless_killed(tokio::time::sleep(time)).await;
-        slept.map_err(|failure| CutOff::new(failure, Some(sequence)))
+        slept.map_err(|failure| SessionError::new(failure, Some(sequence)))
     }
 
     async fn ask_apart(
         &mut self,
         inquiry: ScriptQuery,
         sequence: u8,
-    ) -> Result<Option<Replied>, CutOff> {
+    ) -> Result<Option<Replied>, SessionError> {
         // Who waits holds no connection that others wait for.
         self.session.rest().await?;
         let answered = match self.send_to_shadow(inquiry) {
@@ -392,21 +392,21 @@ impl Stage for Staged<'_> {
             beside.kill();
         }
         match replied {
-            Err(failure) => Err(CutOff::new(failure, Some(sequence))),
+            Err(failure) => Err(SessionError::new(failure, Some(sequence))),
             Ok(_) => Ok(None),
         }
     }
 
-    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, CutOff> {
+    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, SessionError> {
         let session = &mut *self.session;
         session.rest().await?;
         let passage = Passage::of(EndOf::File, sequence.wrapping_add(1));
         let swallowed = session.swallow(passage).await;
         let swallowed = swallowed.map(|passage| passage.sequence);
-        swallowed.map_err(|cut| CutOff::new(waiting(&cut), None))
+        swallowed.map_err(|cut| SessionError::new(waiting(&cut), None))
     }
 
-    async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    async fn forward(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let text = prepared_text(&incoming);
         if self.rows.is_none() && text.is_none() {
             return self.perform(incoming).await;
@@ -422,7 +422,7 @@ impl Stage for Staged<'_> {
         &mut self,
         incoming: Incoming,
         towards: Towards,
-    ) -> Result<(ObservedReply, After), CutOff> {
+    ) -> Result<(ObservedReply, After), SessionError> {
         let command = incoming.command;
         let bytes_max = self.result_bytes_max();
         let session = &mut self.session;
@@ -436,7 +436,8 @@ impl Stage for Staged<'_> {
                 let rows = self.rows.clone().filter(|_| towards.is_client());
                 let rewriting =
                     rows.and_then(|it| Rewriting::of(it, command, capabilities, bytes_max));
-                let observer = observer.map(|observer| observer.counted_in(&session.watch.memory));
+                let observer =
+                    observer.map(|observer| observer.counted_in(&session.control.memory));
                 observer.map(|observer| Box::new(observer.rewriting(rewriting)))
             }
         };

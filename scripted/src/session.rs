@@ -30,7 +30,7 @@ use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
 use relay::observer::Observer;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use relay::relay::client_violation;
 use relay::relay_env::RelayEnv;
 use relay::thread_ended::has_thread_ended;
@@ -58,10 +58,10 @@ pub struct Scripted {
     pub(crate) host: Rc<Host>,
     pub(crate) id: u64,
     /// Its entry by the id that its client sees, where that is the proxy's own.
-    pub person: Option<Registration>,
+    pub registration: Option<Registration>,
     pub(crate) env: Rc<RelayEnv>,
     /// What others see of it and ask of it.
-    pub watch: Rc<SessionControl>,
+    pub control: Rc<SessionControl>,
     pub(crate) settings: Arc<Settings>,
     /// Who sees its statements, if that is wanted.
     pub(crate) observer: Option<Box<Observer>>,
@@ -83,8 +83,8 @@ enum ScriptedIdleEvent {
 
 impl Scripted {
     /// Command after command, until the end; then `disconnect_client`.
-    pub async fn run(&mut self) -> Result<SessionEnd, CutOff> {
-        self.observer = Observer::of(&self.env, self.watch.card());
+    pub async fn run(&mut self) -> Result<SessionEnd, SessionError> {
+        self.observer = Observer::of(&self.env, self.control.info());
         let ran = self.commands().await;
         if ran.is_err() {
             // What is under way on it is nobody's any more.
@@ -98,7 +98,7 @@ impl Scripted {
         ran
     }
 
-    async fn commands(&mut self) -> Result<SessionEnd, CutOff> {
+    async fn commands(&mut self) -> Result<SessionEnd, SessionError> {
         // What the script has decided on when the login ended.
         self.follow_moves().await;
         loop {
@@ -127,7 +127,8 @@ impl Scripted {
             self.script.set_user(user);
             self.has_changed = true;
             let name = String::from_utf8_lossy(user);
-            self.watch.note_of(|card| card.user = name.as_ref().into());
+            self.control
+                .change_info(|info| info.user = name.as_ref().into());
             self.stand();
         }
         if command == Command::INIT_DB && outcome == Outcome::Ok {
@@ -148,7 +149,7 @@ impl Scripted {
             return self.script.set_server(None);
         }
         server.user_id = self.id;
-        self.watch.settle(server.backend.id);
+        self.control.settle(server.backend.id);
         self.server = Some(server);
     }
 
@@ -157,12 +158,12 @@ impl Scripted {
         let server = self.server.as_ref();
         let at = server.map(|it| (it.backend.id, it.greeting.thread_id));
         let thread_id = at.map_or(0, |(_, thread_id)| thread_id);
-        self.watch.note_of(|card| card.thread_id = thread_id);
-        let (card, env) = (self.watch.card(), &self.env);
+        self.control.change_info(|info| info.thread_id = thread_id);
+        let (info, env) = (self.control.info(), &self.env);
         env.origins
-            .note_session(at, || env.pool.now().0, card.as_ref());
-        if let (Some(person), Some(card)) = (&mut self.person, card) {
-            person.runs_script(card.user.as_bytes(), at);
+            .note_session(at, || env.pool.now().0, info.as_ref());
+        if let (Some(registration), Some(info)) = (&mut self.registration, info) {
+            registration.runs_script(info.user.as_bytes(), at);
         }
     }
 
@@ -175,10 +176,10 @@ impl Scripted {
     }
 
     /// Waits for the client's next command, whole.
-    async fn next_command(&mut self) -> Result<ClientInput, CutOff> {
+    async fn next_command(&mut self) -> Result<ClientInput, SessionError> {
         let limit = self.settings.config.limits.packet_bytes_max;
-        self.watch.memory.keep(Purpose::Reply, 0);
-        self.watch
+        self.control.memory.keep(Purpose::Reply, 0);
+        self.control
             .memory
             .keep(Purpose::Command, self.client.inbox.held_bytes());
         loop {
@@ -186,13 +187,13 @@ impl Scripted {
                 Ok(Some(incoming)) => return Ok(ClientInput::Command(incoming)),
                 Ok(None) => {}
                 Err(violation) => {
-                    return Err(CutOff::new(client_violation(violation), Some(1)));
+                    return Err(SessionError::new(client_violation(violation), Some(1)));
                 }
             }
             match poll_fn(|context| self.poll_idle(context)).await? {
                 ScriptedIdleEvent::Bytes if self.has_memory_for_command() => {}
                 ScriptedIdleEvent::Bytes => {
-                    return Err(CutOff::new(memory_full("the statement"), Some(1)));
+                    return Err(SessionError::new(memory_full("the statement"), Some(1)));
                 }
                 ScriptedIdleEvent::BackendClosed => {
                     return Ok(ClientInput::End(SessionEnd::BackendClosed));
@@ -202,7 +203,7 @@ impl Scripted {
                 }
                 ScriptedIdleEvent::Closed => {
                     let text = "the client has closed the connection within a command";
-                    return Err(CutOff::new(
+                    return Err(SessionError::new(
                         Failure::new(FailureKind::ClientLeft, text),
                         None,
                     ));
@@ -214,17 +215,21 @@ impl Scripted {
     /// Counts what has come of a command that is not whole yet.
     fn has_memory_for_command(&self) -> bool {
         let bytes = self.client.inbox.held_bytes() + self.client.leg.transport.held_bytes();
-        self.watch.memory.keep(Purpose::Command, bytes) || self.env.sessions.makes_room(&self.watch)
+        self.control.memory.keep(Purpose::Command, bytes)
+            || self.env.sessions.makes_room(&self.control)
     }
 
     /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
-    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
+    fn poll_idle(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<ScriptedIdleEvent, SessionError>> {
         if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
             let failure = Failure::new(
                 FailureKind::ClientLost,
                 format!("the connection to the client is lost: {error}"),
             );
-            return Poll::Ready(Err(CutOff::new(failure, None)));
+            return Poll::Ready(Err(SessionError::new(failure, None)));
         }
         // A backend that has gone is not asked any more.
         if let Poll::Ready(ended) = self.poll_server(context) {
@@ -234,7 +239,7 @@ impl Scripted {
             match self.poll_client(context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
-                    self.watch.has_spoken();
+                    self.control.has_spoken();
                     return Poll::Ready(Ok(ScriptedIdleEvent::Bytes));
                 }
                 // A reset is an end like any other here.
@@ -242,9 +247,9 @@ impl Scripted {
                 Poll::Pending => {}
             }
         }
-        self.watch
+        self.control
             .note(self.env.clock.now(), self.client.inbox.is_empty());
-        self.watch.stand(self.client.status);
+        self.control.stand(self.client.status);
         match self.heed(context) {
             Some(cut) => Poll::Ready(Err(cut)),
             None => Poll::Pending,
@@ -266,7 +271,7 @@ impl Scripted {
     fn poll_server(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Result<ScriptedIdleEvent, CutOff>> {
+    ) -> Poll<Result<ScriptedIdleEvent, SessionError>> {
         let Some(server) = &mut self.server else {
             return Poll::Pending;
         };
@@ -278,7 +283,7 @@ impl Scripted {
         let name = &server.backend.name;
         let text = errors::lost_between_commands(name);
         let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
-        Poll::Ready(Err(CutOff::new(failure, Some(0))))
+        Poll::Ready(Err(SessionError::new(failure, Some(0))))
     }
 
     /// While a hook waits: what was said before leaves. Ready: the command is to end, or the session ends.
@@ -298,36 +303,37 @@ impl Scripted {
         if let Poll::Ready(failure) = self.poll_ended(context) {
             return Poll::Ready(Err(failure));
         }
-        match self.watch.poll_asked(context).contains(Ask::EndHook) {
+        match self.control.poll_asked(context).contains(Ask::EndHook) {
             true => Poll::Ready(Ok(())),
             false => Poll::Pending,
         }
     }
 
     /// What the worker asks of a session that is between two commands.
-    fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
-        let asked = self.watch.poll_asked(context);
+    fn heed(&mut self, context: &Context<'_>) -> Option<SessionError> {
+        let asked = self.control.poll_asked(context);
         if asked.is_nothing() {
             return None;
         }
-        self.watch.withdraw(Ask::BackendDown);
-        self.watch.withdraw(Ask::KillStatement);
+        self.control.withdraw(Ask::BackendDown);
+        self.control.withdraw(Ask::KillStatement);
         let is_at_rest = self.client.inbox.is_empty() && self.client.leg.is_drained();
         let is_free = !self.client.status.contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
             return Some(self.unasked(failure));
         }
-        self.watch.withdraw(Ask::IdleTimeout);
+        self.control.withdraw(Ask::IdleTimeout);
         if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
-            let error = self.env.idle_transaction(&self.watch);
+            let error = self.env.idle_transaction(&self.control);
             let failure = Failure::saying(FailureKind::IdleTransaction, error);
-            self.env.note_cut(&self.watch, failure.kind, &failure.cause);
+            self.env
+                .note_cut(&self.control, failure.kind, &failure.cause);
             return Some(self.unasked(failure));
         }
-        self.watch.withdraw(Ask::IdleTransaction);
+        self.control.withdraw(Ask::IdleTransaction);
         let server = self.server.as_ref();
         let failure = server.and_then(|server| self.cut_off_from(server));
-        self.watch.withdraw(Ask::BackendDisabled);
+        self.control.withdraw(Ask::BackendDisabled);
         let text = match is_free {
             true => "",
             false => "; the transaction is rolled back",
@@ -337,16 +343,16 @@ impl Scripted {
     }
 
     /// The end of a session between two commands.
-    fn unasked(&self, failure: Failure) -> CutOff {
+    fn unasked(&self, failure: Failure) -> SessionError {
         let greeting = self.server.as_ref().map(|server| &server.greeting);
         let server = greeting.map_or(sql::Server::Unknown, server_of);
         let sequence = failure.kind.unasked_sequence(server);
-        CutOff::new(failure, sequence)
+        SessionError::new(failure, sequence)
     }
 
     /// Why it has to leave its backend, if that was disabled.
     pub(crate) fn cut_off_from(&self, server: &Server) -> Option<String> {
-        let is_asked = self.watch.is_asked(Ask::BackendDisabled);
+        let is_asked = self.control.is_asked(Ask::BackendDisabled);
         if !is_asked || !self.env.pool.is_disabled(server.backend.id) {
             return None;
         }
@@ -356,14 +362,14 @@ impl Scripted {
 
     /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it
     /// that no statement runs on for nobody.
-    pub async fn break_off(&mut self, cut: &CutOff) {
-        if has_thread_ended(&self.env, &self.watch, &cut.failure).await {
+    pub async fn break_off(&mut self, cut: &SessionError) {
+        if has_thread_ended(&self.env, &self.control, &cut.failure).await {
             let drained = self.client.leg.drained();
             let _ = tokio::time::timeout(link::session_end::TIMEOUT_TELL, drained).await;
             return;
         }
         let (client, scratch) = (&mut self.client.leg, &self.env.pool.scratch);
-        if !comes_to_be_told(&self.watch, client, scratch, &cut.failure).await {
+        if !comes_to_be_told(&self.control, client, scratch, &cut.failure).await {
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
@@ -442,7 +448,7 @@ impl Stage for Scripted {
             match step {
                 Move::Park(_) => {
                     if let Some(server) = self.server.take() {
-                        self.watch.unsettle();
+                        self.control.unsettle();
                         match self.has_changed {
                             false => self.host.parked.park(&self.host.scripts, server),
                             true => self.host.scripts.unpark(server.id),
@@ -475,14 +481,14 @@ impl Stage for Scripted {
         let server = self.server.as_ref();
         let thread_id = server.map_or(0, |server| server.greeting.thread_id);
         let second = self.env.clock.now();
-        self.watch.hook_waits(second, wait, thread_id);
+        self.control.hook_waits(second, wait, thread_id);
     }
 
     fn note_wait_over(&self) -> bool {
-        self.watch.hook_goes_on(self.env.clock.now())
+        self.control.hook_goes_on(self.env.clock.now())
     }
 
-    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, CutOff> {
+    async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, SessionError> {
         let mut end = pin!(tokio::time::sleep(time));
         poll_fn(|context| {
             if end.as_mut().poll(context).is_ready() {
@@ -490,30 +496,32 @@ impl Stage for Scripted {
             }
             match self.poll_waiting(context) {
                 Poll::Ready(Ok(())) => Poll::Ready(Ok(None)),
-                Poll::Ready(Err(failure)) => Poll::Ready(Err(CutOff::new(failure, Some(sequence)))),
+                Poll::Ready(Err(failure)) => {
+                    Poll::Ready(Err(SessionError::new(failure, Some(sequence))))
+                }
                 Poll::Pending => Poll::Pending,
             }
         })
         .await
     }
 
-    async fn ask_apart(&mut self, _: ScriptQuery, _: u8) -> Result<Option<Replied>, CutOff> {
+    async fn ask_apart(&mut self, _: ScriptQuery, _: u8) -> Result<Option<Replied>, SessionError> {
         let refusal = "this session has one connection for all";
         Ok(Some(Err(refusal.to_owned())))
     }
 
-    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, CutOff> {
+    async fn swallow_file(&mut self, sequence: u8) -> Result<u8, SessionError> {
         let mut passage = Passage::of(EndOf::File, sequence.wrapping_add(1));
         let swallowed = poll_fn(|context| match self.poll_swallow(&mut passage, context) {
             Poll::Pending => self.poll_end(context).map(Err),
             swallowed => swallowed,
         })
         .await;
-        swallowed.map_err(|failure| CutOff::new(failure, None))?;
+        swallowed.map_err(|failure| SessionError::new(failure, None))?;
         Ok(passage.sequence)
     }
 
-    async fn forward(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    async fn forward(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         if self.server.is_none() {
             return match incoming.command {
                 Command::QUIT => Ok(After::Ended(SessionEnd::Quit)),
@@ -531,7 +539,7 @@ impl Stage for Scripted {
         &mut self,
         incoming: Incoming,
         towards: Towards,
-    ) -> Result<(ObservedReply, After), CutOff> {
+    ) -> Result<(ObservedReply, After), SessionError> {
         let heard = self.exchange(&incoming, towards).await?;
         if incoming.command == Command::QUIT {
             return Ok((heard, After::Ended(SessionEnd::Quit)));

@@ -218,7 +218,7 @@ impl DataPlaneHandle {
         self.shared.engine.tallies.sum()
     }
 
-    /// What has become of statements that might ride shared lanes: what, why, how many.
+    /// What has become of statements that might use shared lanes: what, why, how many.
     pub fn lanes(&self) -> Vec<(&'static str, String, u64)> {
         self.shared.engine.lane_counts.sums()
     }

@@ -37,7 +37,7 @@ use login::login_env::SessionPermit;
 use login::redirect::RedirectObserver;
 use login::relayed_login::Login;
 use login::script_coverage::stay_covered;
-use login::server_login::{Enter, Entered};
+use login::server_login::{LoginOutcome, ServerLogin};
 use login::tls_guard::Guard;
 use registry::session_info::{SessionInfo, SessionKind};
 use registry::session_registry::Registration;
@@ -59,7 +59,7 @@ pub(crate) fn serve(
     let (mut facts, newcomer) = (Facts::of(&newcomer), Box::new(newcomer));
     async move {
         let _seat = seat;
-        registered.watch.introduce(SessionInfo {
+        registered.control.introduce(SessionInfo {
             id: worker.shared.next_number(),
             client: newcomer.remote.clone(),
             listener: Arc::clone(&newcomer.listener),
@@ -75,7 +75,7 @@ pub(crate) fn serve(
         let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
         if let Ok(LoggedInSession::Pooled(session, _)) = &begun {
             let id = session.identity.id();
-            registered.watch.note_of(|card| card.id = id);
+            registered.control.change_info(|info| info.id = id);
         }
         host_errors::note(&worker.relay.login, &facts.client, begun.as_ref().err());
         if begun.is_ok() {
@@ -129,10 +129,10 @@ async fn pooled(
     facts: &mut Facts,
 ) -> Result<SessionEnd, Failure> {
     let id = session.identity.id();
-    let watch = Rc::clone(&session.watch);
-    facts.publish(&watch, SessionKind::Pooled(session.mode), Some(id));
+    let control = Rc::clone(&session.control);
+    facts.publish(&control, SessionKind::Pooled(session.mode), Some(id));
     session.note_account();
-    worker.session_registry.borrow_mut().insert(id, watch);
+    worker.session_registry.borrow_mut().insert(id, control);
     let ran = session.run(&mut script).await;
     worker.session_registry.borrow_mut().remove(&id);
     match ran {
@@ -177,9 +177,9 @@ async fn begin(
         )
     })?;
     let header = proxy_header(&settings, &mut socket, facts).await?;
-    let watch = &registered.watch;
-    watch.note_of(|card| card.client = facts.client.clone());
-    let mut client = PacketStream::new(Transport::from(socket), 0).counted_in(&watch.memory);
+    let control = &registered.control;
+    control.change_info(|info| info.client = facts.client.clone());
+    let mut client = PacketStream::new(Transport::from(socket), 0).counted_in(&control.memory);
     if let Err(blocked) = host_errors::check(&worker.relay.login, &settings, &facts.client) {
         send_error(&mut client, &blocked, false).await;
         return Err(blocked);
@@ -197,13 +197,13 @@ async fn begin(
     let begun = tokio::select! {
         biased;
         begun = log_in(worker, &settings, &mut client, &header, &listener, facts) => begun,
-        asked = registered.watch.asked_to_end() => Err(asked),
+        asked = registered.control.asked_to_end() => Err(asked),
     };
     let failed = match begun {
-        Ok((Entered::Passed(passed), place)) => {
+        Ok((LoginOutcome::Passed(passed), place)) => {
             let (greeted, agreement) = *passed;
-            let id = agreement.person.as_ref().map(Registration::id);
-            facts.publish(watch, SessionKind::Relayed, id);
+            let id = agreement.registration.as_ref().map(Registration::id);
+            facts.publish(control, SessionKind::Relayed, id);
             let context = newcomer.context();
             if listener.joins_in_kernel() {
                 let session = KernelSession::begin(context, client, greeted, agreement, place)?;
@@ -213,8 +213,10 @@ async fn begin(
             return Ok(LoggedInSession::Relayed(Box::new(session)));
         }
         // Nobody but a script does that.
-        Ok((Entered::LetIn(..), _)) => Failure::new(FailureKind::ScriptEnded, "there is no script"),
-        Ok((Entered::Examined(admission), place)) => {
+        Ok((LoginOutcome::LetIn(..), _)) => {
+            Failure::new(FailureKind::ScriptEnded, "there is no script")
+        }
+        Ok((LoginOutcome::Examined(admission), place)) => {
             return take_in(newcomer, client, *admission, place, None, facts).await;
         }
         Err(failure) => failure,
@@ -271,12 +273,12 @@ async fn log_in(
     header: &proxy_protocol::Header,
     listener: &Arc<ListenerConfig>,
     facts: &mut Facts,
-) -> Result<(Entered, SessionPermit), Failure> {
+) -> Result<(LoginOutcome, SessionPermit), Failure> {
     let place = enter(worker, settings).await?;
     let limit = settings.config.limits.timeout_login;
     if answers_logins(worker, listener) {
         let remote = facts.client.clone();
-        let enter = Enter {
+        let enter = ServerLogin {
             env: &worker.relay.login,
             settings,
             header,
@@ -289,7 +291,7 @@ async fn log_in(
         let entered = timeout(limit, enter.run())
             .await
             .map_err(|_| late(limit))??;
-        if let Entered::Passed(passed) = &entered {
+        if let LoginOutcome::Passed(passed) = &entered {
             facts.backend = Some(passed.0.backend.name.clone());
             facts.thread_id = passed.0.greeting.thread_id;
         }
@@ -326,7 +328,7 @@ async fn log_in(
         // The login may have ended on another connection than it began on.
         Ok(agreement) => {
             facts.thread_id = greeted.greeting.thread_id;
-            Ok((Entered::Passed(Box::new((greeted, agreement))), place))
+            Ok((LoginOutcome::Passed(Box::new((greeted, agreement))), place))
         }
         Err(failure) => {
             if greeted.stream.awaits_first_answer() {

@@ -38,8 +38,8 @@ impl PooledSession {
     /// It waits for whichever backend comes, and for none in particular.
     pub(super) fn note_queued(&mut self) {
         self.command.timing.queues();
-        self.watch.unsettle();
-        self.watch.note(self.env.relay.clock.now(), false);
+        self.control.unsettle();
+        self.control.note(self.env.relay.clock.now(), false);
     }
 
     /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
@@ -146,7 +146,7 @@ impl PooledSession {
             && failure.kind == FailureKind::StatementKilled
         {
             // Whoever waits next hears it.
-            self.watch.ask(Ask::KillStatement);
+            self.control.ask(Ask::KillStatement);
         }
         let mut lease = checked_out.ok()?;
         let env = Rc::clone(&self.env);

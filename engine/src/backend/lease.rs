@@ -15,7 +15,7 @@ use backend::sub_pool::{SubPool, SubPoolId};
 use backend::worker_pool::CheckoutStep;
 use command::target::CommandTarget;
 use link::failure::Failure;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 
 impl PooledSession {
     /// Sees to it that the session has a connection for a command with this aim. One that it cannot
@@ -109,12 +109,12 @@ impl PooledSession {
     }
 
     /// Behind a command: a connection that holds nothing of the session's goes back.
-    pub async fn rest(&mut self) -> Result<(), CutOff> {
+    pub async fn rest(&mut self) -> Result<(), SessionError> {
         if self.held.lease.is_none() {
             return Ok(());
         }
         if let Some(kill) = self.held.kill.take() {
-            Box::pin(self.outlive(kill)).await?;
+            Box::pin(self.wait_for_kill(kill)).await?;
         }
         if self.sql_state.sets_globals() {
             Box::pin(self.read_globals()).await;
@@ -148,7 +148,7 @@ impl PooledSession {
     fn pin_lease(&mut self) {
         let pins = self.pins();
         tracing::debug!(user = %self.identity.account().id(), id = self.identity.id(), %pins, "session is pinned");
-        self.watch.hold(Some(pins));
+        self.control.hold(Some(pins));
         if let Some(lease) = &mut self.held.lease {
             self.env.pool.hold(lease);
         }
@@ -176,7 +176,7 @@ impl PooledSession {
         };
         // What is killed from here on is another's.
         self.held.running = None;
-        self.watch.hold(None);
+        self.control.hold(None);
         if lease.conn.is_spoiled {
             return self.env.pool.forget(lease, CloseReason::Ended);
         }
@@ -205,7 +205,7 @@ impl PooledSession {
     pub(crate) fn close_lease(&mut self) {
         if let Some(lease) = self.held.lease.take() {
             self.held.running = None;
-            self.watch.hold(None);
+            self.control.hold(None);
             let reason = CloseReason::Ended;
             self.env.pool.retire(lease, reason);
         }
@@ -215,7 +215,7 @@ impl PooledSession {
     pub fn drop_lease(&mut self, reason: CloseReason) {
         if let Some(lease) = self.held.lease.take() {
             self.held.running = None;
-            self.watch.hold(None);
+            self.control.hold(None);
             self.env.pool.forget(lease, reason);
         }
     }

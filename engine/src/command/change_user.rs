@@ -32,7 +32,7 @@ use login::script_coverage::script_uncovered;
 use login::tls_guard::{Claimant, is_password_used, unmet};
 use login::welcome::{ok, welcome};
 use registry::session_info::SessionKind;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session_parts::identity::AccountLogin;
 use session_parts::sql_state::SavedSqlState;
 use stats::journal::AuditEvent;
@@ -42,8 +42,8 @@ const REFUSED_CHANGES_MAX: u8 = 3;
 
 impl PooledSession {
     /// Who fails is sent away, as by the servers.
-    pub(crate) async fn change_user(&mut self, incoming: Incoming) -> Result<After, CutOff> {
-        let cut = |failure| CutOff::new(failure, None);
+    pub(crate) async fn change_user(&mut self, incoming: Incoming) -> Result<After, SessionError> {
+        let cut = |failure| SessionError::new(failure, None);
         let argument = incoming.argument().into_owned();
         let Ok(wish) = ChangeUser::decode(&argument, self.client.login_capabilities()) else {
             return self.malformed(incoming.sequence);
@@ -94,7 +94,7 @@ impl PooledSession {
     /// The audit log is told, if there is one.
     fn audit_change(&self, wish: &ChangeUser<'_>, before: &str, failure: Option<&Failure>) {
         self.env.relay.audit(|| {
-            let card = self.watch.card();
+            let info = self.control.info();
             let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
             AuditEvent {
                 at: self.env.pool_env.system.clock.wall(),
@@ -105,7 +105,7 @@ impl PooledSession {
                 port: "clients",
                 session: self.identity.id(),
                 user: text(wish.user),
-                client: card.map_or_else(String::new, |card| card.client.to_string()),
+                client: info.map_or_else(String::new, |info| info.client.to_string()),
                 schema: wish.schema.map(text).unwrap_or_default(),
                 detail: match failure {
                     None => format!("was {before}"),
@@ -272,12 +272,12 @@ impl PooledSession {
     /// Tells what the worker shows of the session whose it is.
     pub fn note_account(&self) {
         self.note_wait_timeout();
-        self.watch.note_of(|card| {
-            card.user = String::from_utf8_lossy(self.user()).into();
-            card.kind = SessionKind::Pooled(self.mode);
-            card.timeout_idle_transaction =
+        self.control.change_info(|info| {
+            info.user = String::from_utf8_lossy(self.user()).into();
+            info.kind = SessionKind::Pooled(self.mode);
+            info.timeout_idle_transaction =
                 self.identity.account().pooling.timeout_idle_transaction;
-            card.account = Some(self.identity.account().id().clone());
+            info.account = Some(self.identity.account().id().clone());
         });
     }
 

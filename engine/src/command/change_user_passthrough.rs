@@ -76,7 +76,7 @@ impl PooledSession {
         let backend = Arc::clone(&greeted.backend);
         let context = SessionContext {
             env: &self.env.relay,
-            control: &self.watch,
+            control: &self.control,
             settings: &self.settings,
         };
         let client = ClientEnd { leg, ahead };
@@ -87,7 +87,7 @@ impl PooledSession {
         };
         let relay = join(context, client, server, &agreement)?;
         // From here on the server sees to that.
-        self.watch.may_wait(None);
+        self.control.may_wait(None);
         self.routing.leave_home();
         self.identity.leave_account();
         self.identity.pass_on(backend.id, thread_id);

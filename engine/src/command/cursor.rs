@@ -15,12 +15,12 @@ use command::statement::{BackendCommand, CommandTask};
 use crate::session::PooledSession;
 use command::target::CommandTarget;
 use link::client_command::Incoming;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 impl PooledSession {
     /// COM_STMT_FETCH: of a cursor, whose connection the session holds.
-    pub(crate) async fn fetch(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn fetch(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let argument = incoming.argument().into_owned();
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
@@ -48,7 +48,7 @@ impl PooledSession {
     }
 
     /// There is such a statement and no cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or no statement.
-    async fn no_cursor(&mut self, sequence: u8, number: u32) -> Result<After, CutOff> {
+    async fn no_cursor(&mut self, sequence: u8, number: u32) -> Result<After, SessionError> {
         let Some(id) = self.sql_state.statements().resolve(number) else {
             return self
                 .unknown_statement(sequence, Command::STMT_FETCH, number)

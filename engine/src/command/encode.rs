@@ -10,7 +10,7 @@ use wire::statement::LongData as Piece;
 
 use super::prepared::with_id;
 use crate::session::PooledSession;
-use backend::exchange_outcome::CutReply;
+use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
 use command::statement::{Executing, Statement};
@@ -43,7 +43,7 @@ impl PooledSession {
         &mut self,
         statement: &'s Statement<'_>,
         needs: &Needs,
-    ) -> Result<Result<Encoded<'s>, Refused>, CutReply> {
+    ) -> Result<Result<Encoded<'s>, Refused>, ExchangeError> {
         if let Statement::Text(query) = statement {
             let refused = Box::pin(self.make_texts_for(&query.facts, needs)).await?;
             return Ok(match refused {
@@ -63,7 +63,7 @@ impl PooledSession {
                 packets: Cow::Owned(with_id(Command::STMT_BULK_EXECUTE, bulk.argument, id)),
                 sequence: bulk.incoming.sequence,
             })),
-            Statement::Text(_) | Statement::Command(_) => Err(CutReply::no_connection()),
+            Statement::Text(_) | Statement::Command(_) => Err(ExchangeError::no_connection()),
         }
     }
 
@@ -72,7 +72,7 @@ impl PooledSession {
         &mut self,
         statement: &Statement<'_>,
         needs: &Needs,
-    ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
+    ) -> Result<Result<BackendStatementId, OwnReply>, ExchangeError> {
         if let Statement::Execution(executing) = statement
             && self.is_mysql()
         {
@@ -80,7 +80,7 @@ impl PooledSession {
         }
         match statement.prepared() {
             Some((_, key)) => self.backend_statement(key, needs).await,
-            None => Err(CutReply::no_connection()),
+            None => Err(ExchangeError::no_connection()),
         }
     }
 
@@ -90,10 +90,10 @@ impl PooledSession {
         &mut self,
         executing: &Executing<'_>,
         id: BackendStatementId,
-    ) -> Result<Encoded<'s>, CutReply> {
+    ) -> Result<Encoded<'s>, ExchangeError> {
         let execute = &executing.execute;
         let Some(lease) = &mut self.held.lease else {
-            return Err(CutReply::no_connection());
+            return Err(ExchangeError::no_connection());
         };
         let types = match &executing.types {
             Some(types) => match lease.conn.prepared.bind(&executing.key, types) {

@@ -13,23 +13,23 @@ use wire::execute::Execute;
 use wire::statement::statement_id;
 
 use crate::session::PooledSession;
-use backend::exchange_outcome::{CutReply, Done};
+use backend::exchange_outcome::{Done, ExchangeError};
 use backend::own_reply::OwnReply;
 use backend::prepared_statement::StatementKey;
 use backend::prepared_statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use command::statement::{BulkExecution, Executing, Statement};
 use link::client_command::Incoming;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 
 impl PooledSession {
     /// COM_STMT_EXECUTE.
-    pub(crate) async fn execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn execute(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let after = self.execute_whole(&incoming).await;
         self.env.pool_env.store.return_bytes(incoming.packets);
         after
     }
 
-    async fn execute_whole(&mut self, incoming: &Incoming) -> Result<After, CutOff> {
+    async fn execute_whole(&mut self, incoming: &Incoming) -> Result<After, SessionError> {
         let argument = incoming.argument();
         let named = self.named_statement(incoming, &argument).await?;
         let NamedStatement {
@@ -79,7 +79,7 @@ impl PooledSession {
     }
 
     /// COM_STMT_BULK_EXECUTE (MariaDB).
-    pub(crate) async fn bulk_execute(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn bulk_execute(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let argument = incoming.argument();
         let named = match self.named_statement(&incoming, &argument).await? {
             Ok(named) => named,
@@ -105,7 +105,7 @@ impl PooledSession {
         &mut self,
         incoming: &Incoming,
         argument: &[u8],
-    ) -> Result<Result<NamedStatement, After>, CutOff> {
+    ) -> Result<Result<NamedStatement, After>, SessionError> {
         let Ok(number) = statement_id(argument) else {
             return self.malformed(incoming.sequence).map(Err);
         };
@@ -190,10 +190,10 @@ impl PooledSession {
         &mut self,
         key: &StatementKey,
         needs: &Needs,
-    ) -> Result<Result<BackendStatementId, OwnReply>, CutReply> {
+    ) -> Result<Result<BackendStatementId, OwnReply>, ExchangeError> {
         self.reset_if_unlike(needs).await?;
         let Some(lease) = &mut self.held.lease else {
-            return Err(CutReply::no_connection());
+            return Err(ExchangeError::no_connection());
         };
         match lease.conn.prepared.begin(key) {
             Lookup::Prepared(id) => Ok(Ok(id)),

@@ -8,7 +8,7 @@ use wire::{Command, errors};
 use crate::session::PooledSession;
 use link::failure::{Failure, FailureKind};
 use registry::memory_bound::{log_refused, memory_full};
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 
 /// What stands in front of long data: the header of the packet, the command, and the statement's id.
 const LONG_DATA_ID: std::ops::Range<usize> = 5..9;
@@ -17,13 +17,13 @@ impl PooledSession {
     /// Counts what has come of a command that is not whole yet. False: it is refused.
     pub(crate) fn has_memory_for_command(&self) -> bool {
         let bytes = self.client.held_bytes();
-        self.watch.memory.keep(Purpose::Command, bytes)
-            || self.env.relay.sessions.makes_room(&self.watch)
+        self.control.memory.keep(Purpose::Command, bytes)
+            || self.env.relay.sessions.makes_room(&self.control)
     }
 
     /// Nothing of a command is kept any more.
     pub(crate) fn keeps_no_command(&self) {
-        let memory = &self.watch.memory;
+        let memory = &self.control.memory;
         memory.keep(Purpose::Command, self.client.inbox().held_bytes());
         memory.keep(Purpose::Reply, 0);
         memory.keep(
@@ -33,19 +33,19 @@ impl PooledSession {
     }
 
     /// Reads the rest of the next command, keeps none of it, and tells the client.
-    pub(crate) async fn refuse_next_command(&mut self) -> Result<(), CutOff> {
+    pub(crate) async fn refuse_next_command(&mut self) -> Result<(), SessionError> {
         let command = self.client.inbox().peek();
         let statement = self.client.inbox().bytes_at(LONG_DATA_ID);
         let passage = self.swallow(Passage::of(EndOf::Payload, 0)).await;
         self.keeps_no_command();
         let passage = passage.map_err(|cut| {
             let failure = crate::failure::retry::waiting(&cut);
-            CutOff::new(failure, None)
+            SessionError::new(failure, None)
         })?;
         if !passage.is_over {
             let error = errors::payload_too_large(self.settings.config.limits.packet_bytes_max);
             let failure = Failure::saying(FailureKind::PayloadTooLarge, error);
-            return Err(CutOff::new(failure, None));
+            return Err(SessionError::new(failure, None));
         }
         match command {
             // It has no reply: its EXECUTE fails.
@@ -56,7 +56,7 @@ impl PooledSession {
             }
             // As by a server: a failed change of user ends the session.
             Some(Command::CHANGE_USER) => {
-                return Err(CutOff::new(
+                return Err(SessionError::new(
                     memory_full("the command"),
                     Some(passage.sequence),
                 ));
@@ -64,7 +64,7 @@ impl PooledSession {
             Some(Command::STMT_PREPARE) => self.sql_state.statements_mut().begin_prepare(),
             _ => {}
         }
-        log_refused(&self.watch);
+        log_refused(&self.control);
         self.reply_error(passage.sequence, &errors::memory_full("the statement"));
         Ok(())
     }
@@ -72,8 +72,8 @@ impl PooledSession {
     /// Counts the long data. Without room for it the EXECUTE fails.
     pub(crate) fn count_long_data(&mut self, number: u32) {
         let bytes = self.sql_state.statements().long_data_bytes();
-        if !self.watch.memory.keep(Purpose::LongData, bytes)
-            && !self.env.relay.sessions.makes_room(&self.watch)
+        if !self.control.memory.keep(Purpose::LongData, bytes)
+            && !self.env.relay.sessions.makes_room(&self.control)
         {
             self.refuse_long_data(Some(number));
         }
@@ -84,13 +84,13 @@ impl PooledSession {
         if let Some(id) = number.and_then(|number| statements.resolve(number)) {
             statements.refuse_long_data(id);
             let bytes = statements.long_data_bytes();
-            self.watch.memory.keep(Purpose::LongData, bytes);
+            self.control.memory.keep(Purpose::LongData, bytes);
         }
     }
 
     /// Whether there is room for the text of a statement that is to be prepared.
     pub(crate) fn has_memory_for_text(&self) -> bool {
         self.env.pool_env.store.has_memory_for_texts()
-            || self.env.relay.sessions.makes_room(&self.watch)
+            || self.env.relay.sessions.makes_room(&self.control)
     }
 }

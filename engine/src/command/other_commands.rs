@@ -8,11 +8,14 @@ use wire::errors::{self, ProxyError};
 use crate::session::PooledSession;
 use backend::diagnostics::Diagnostics;
 use link::client_command::Incoming;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 
 impl PooledSession {
     /// A command that is none of a pooled session's.
-    pub(crate) async fn other_command(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn other_command(
+        &mut self,
+        incoming: Incoming,
+    ) -> Result<After, SessionError> {
         let sequence = incoming.sequence;
         if !incoming.command.is_replication() {
             let error = errors::unknown_command();

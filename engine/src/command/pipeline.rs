@@ -29,13 +29,13 @@ use crate::command::encode::{Encoded, Refused};
 use crate::lanes::lane_use::LaneFollowUp;
 use crate::lanes::try_lane::LaneOutcome;
 use crate::session::PooledSession;
-use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use command::ending::Ending;
 use command::job::{Job, haste_of};
 use command::repeat::Repeat;
 use command::statement::{BackendCommand, CommandTask, Statement};
 use command::target::CommandTarget;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::{Effect, effect_of};
 
 impl PooledSession {
@@ -43,7 +43,7 @@ impl PooledSession {
     pub(crate) async fn run_statement(
         &mut self,
         statement: &mut Statement<'_>,
-    ) -> Result<Ending, CutOff> {
+    ) -> Result<Ending, SessionError> {
         if let Some(ending) = self.explain_here(statement) {
             return Ok(ending);
         }
@@ -70,7 +70,7 @@ impl PooledSession {
     pub(crate) async fn send_to_backend(
         &mut self,
         statement: &mut Statement<'_>,
-    ) -> Result<Ending, CutOff> {
+    ) -> Result<Ending, SessionError> {
         self.doubt(statement);
         if self.must_leave(statement.facts()) {
             let gone = Box::pin(self.move_to_primary(statement.sequence())).await?;
@@ -99,7 +99,7 @@ impl PooledSession {
         &mut self,
         command: BackendCommand<'_>,
         (effect, command_target): (Effect, CommandTarget),
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         let mut statement = Statement::Command(command);
         let repeat = Repeat::of(effect, command_target);
         let on_lane = LaneOutcome::NotOnLane { was_sent: false };
@@ -114,7 +114,7 @@ impl PooledSession {
         mut repeat: Repeat,
         mut on_lane: LaneOutcome,
         mut follow_up: LaneFollowUp,
-    ) -> Result<Ending, CutOff> {
+    ) -> Result<Ending, SessionError> {
         let command_target = repeat.command_target;
         loop {
             match on_lane {
@@ -165,7 +165,7 @@ impl PooledSession {
         &mut self,
         statement: &mut Statement<'_>,
         repeat: &Repeat,
-    ) -> Result<Result<Done, Refused>, CutReply> {
+    ) -> Result<Result<Done, Refused>, ExchangeError> {
         if let Statement::Command(command) = statement {
             return Box::pin(self.run_command(command)).await;
         }
@@ -192,7 +192,7 @@ impl PooledSession {
         &mut self,
         statement: &Statement<'_>,
         repeat: &Repeat,
-    ) -> Result<Result<Done, Refused>, CutReply> {
+    ) -> Result<Result<Done, Refused>, ExchangeError> {
         let needs = statement.needs();
         let encoded = match statement {
             Statement::Text(query) if !self.may_make_texts(&needs) => Encoded::of_text(query),
@@ -262,7 +262,7 @@ impl PooledSession {
             let thread = (lease.conn.backend.id, lease.conn.thread_id);
             let said = (statement.facts(), statement.text());
             let now = self.env.now().0;
-            let session = || self.watch.card();
+            let session = || self.control.info();
             origins.note_statement(said, thread, now, session);
         }
     }
@@ -297,7 +297,7 @@ impl PooledSession {
         statement: &mut Statement<'_>,
         command_target: CommandTarget,
         done: &Done,
-    ) -> Result<Ending, CutOff> {
+    ) -> Result<Ending, SessionError> {
         match statement {
             Statement::Text(query) => {
                 if let Outcome::Err(_) = done.outcome {
@@ -331,9 +331,9 @@ impl PooledSession {
     async fn was_cut(
         &mut self,
         statement: &mut Statement<'_>,
-        cut: CutReply,
+        cut: ExchangeError,
         repeat: &mut Repeat,
-    ) -> Result<Option<Ending>, CutOff> {
+    ) -> Result<Option<Ending>, SessionError> {
         let said = (statement.command(), statement.sequence());
         let told = match statement {
             Statement::Command(command) if !command.prepares() => {

@@ -19,14 +19,14 @@ use crate::rules::prepared_rules::Preparing;
 use crate::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
-use backend::exchange_outcome::CutReply;
+use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::{OwnReply, own_command};
 use backend::prepared_statement::{Definitions, StatementKey};
 use command::statement::{BackendCommand, CommandTask};
 use command::target::CommandTarget;
 use link::client_command::Incoming;
 use link::query_command::Carries;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 /// Flags that say how a session's transaction stands.
@@ -36,7 +36,7 @@ const OF_TRANSACTION: StatusFlags = StatusFlags(
 
 impl PooledSession {
     /// COM_STMT_PREPARE.
-    pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.sql_state.statements_mut().begin_prepare();
         if let Err(full) = self.sql_state.statements().has_room() {
             let error = errors::too_many_statements(full.count_max);
@@ -137,7 +137,7 @@ impl PooledSession {
         );
         match prepared {
             Ok(id) => {
-                self.watch.memory.note_more(bytes);
+                self.control.memory.note_more(bytes);
                 let mut packets = definitions.packets.to_vec();
                 patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
                 // They may have been heard in a transaction, or by another session.
@@ -179,12 +179,12 @@ impl PooledSession {
         &mut self,
         key: &StatementKey,
         needs: &Needs,
-    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
+    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, ExchangeError> {
         if !Rc::ptr_eq(&key.values, self.sql_state.session().values()) {
             Box::pin(self.settle_doubts()).await;
         }
         let Some(mut lease) = self.held.lease.take() else {
-            return Err(CutReply::no_connection());
+            return Err(ExchangeError::no_connection());
         };
         let outcome = self.prepare_on(&mut lease.conn, key, needs).await;
         self.held.lease = Some(lease);
@@ -196,7 +196,7 @@ impl PooledSession {
         conn: &mut BackendConn,
         key: &StatementKey,
         needs: &Needs,
-    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
+    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, ExchangeError> {
         let env = Rc::clone(&self.env);
         let then = self
             .sql_state
@@ -214,9 +214,9 @@ impl PooledSession {
         conn: &mut BackendConn,
         key: &StatementKey,
         needs: &Needs,
-    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, CutReply> {
+    ) -> Result<Result<(BackendStatementId, Rc<Definitions>), OwnReply>, ExchangeError> {
         self.restore_state_first(conn, needs).await?;
-        let broken = |broken: ConnectionError| CutReply::unsent(broken.into());
+        let broken = |broken: ConnectionError| ExchangeError::unsent(broken.into());
         let own = backend::kept_statements::prepare(
             &self.env.pool,
             conn,
@@ -277,7 +277,10 @@ impl PooledSession {
     }
 
     /// COM_STMT_RESET: long data is forgotten, a cursor closed.
-    pub(crate) async fn reset_statement(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn reset_statement(
+        &mut self,
+        incoming: Incoming,
+    ) -> Result<After, SessionError> {
         let argument = incoming.argument().into_owned();
         let Ok(number) = statement_id(&argument) else {
             return self.malformed(incoming.sequence);
@@ -307,7 +310,7 @@ impl PooledSession {
             self.end_cursor_of(id);
             if let Some(closed) = self.sql_state.statements_mut().close(id) {
                 let text = closed.statement.text.bytes();
-                self.watch
+                self.control
                     .memory
                     .note_less(text.len() + closed.definitions.len());
             }

@@ -13,7 +13,7 @@ use command::statement::Statement;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::{Arrived, Carries, QueryCommand};
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::track_settings::SessionTrackSettings;
 use sql::proxy_explain;
 use stats::statement_stats::Subject;
@@ -34,14 +34,14 @@ impl PooledSession {
     }
 
     /// COM_QUERY.
-    pub(crate) async fn query(&mut self, mut query: QueryCommand) -> Result<After, CutOff> {
+    pub(crate) async fn query(&mut self, mut query: QueryCommand) -> Result<After, SessionError> {
         let ending = self.run_query(&mut query).await;
         self.reuse(query);
         Ok(ending?.after)
     }
 
     /// A command, or one of its statements.
-    async fn run_query(&mut self, query: &mut QueryCommand) -> Result<Ending, CutOff> {
+    async fn run_query(&mut self, query: &mut QueryCommand) -> Result<Ending, SessionError> {
         self.understand(query);
         self.run_statement(&mut Statement::Text(query)).await
     }
@@ -107,7 +107,7 @@ impl PooledSession {
         &mut self,
         query: &QueryCommand,
         texts: &[Vec<u8>],
-    ) -> Result<Ending, CutOff> {
+    ) -> Result<Ending, SessionError> {
         let sequence = query.incoming().sequence;
         let mut ending = Ending::more(sequence);
         let last = texts.len().saturating_sub(1);
@@ -163,7 +163,7 @@ impl PooledSession {
 
     /// COMMIT RELEASE: the server has closed the connection behind its OK, and so it is with the
     /// client's.
-    pub(crate) async fn released(&mut self) -> Result<After, CutOff> {
+    pub(crate) async fn released(&mut self) -> Result<After, SessionError> {
         self.drop_lease(pool::CloseReason::Ended);
         // A client that has gone is no longer interested.
         let _ = self.client.leg_mut().drained().await;
@@ -191,7 +191,7 @@ impl PooledSession {
     }
 
     /// A command whose payload does not hold what it must: the servers' own answer.
-    pub(crate) fn malformed(&mut self, sequence: u8) -> Result<After, CutOff> {
+    pub(crate) fn malformed(&mut self, sequence: u8) -> Result<After, SessionError> {
         self.reply_error(sequence, &wire::errors::malformed_packet());
         Ok(After::Next)
     }

@@ -6,7 +6,7 @@ use wire::{Command, StatusFlags};
 
 use super::encode::Refused;
 use crate::session::PooledSession;
-use backend::exchange_outcome::{CutReply, Done};
+use backend::exchange_outcome::{Done, ExchangeError};
 use command::job::{Haste, Job};
 use command::statement::{BackendCommand, CommandTask};
 
@@ -15,7 +15,7 @@ impl PooledSession {
     pub(crate) async fn run_command(
         &mut self,
         command: &BackendCommand<'_>,
-    ) -> Result<Result<Done, Refused>, CutReply> {
+    ) -> Result<Result<Done, Refused>, ExchangeError> {
         match &command.task {
             CommandTask::Prepare(key) => {
                 let definitions = match self.prepare_there(key, &Needs::NONE).await? {

@@ -14,18 +14,18 @@ use crate::routing::leave_replica::ROLLBACK;
 use crate::routing::routing_state::BeginProgress;
 use crate::session::PooledSession;
 use backend::diagnostics::Diagnostics;
-use backend::exchange_outcome::CutReply;
+use backend::exchange_outcome::ExchangeError;
 use command::job::{Haste, Job};
 use command::repeat::Repeat;
 use command::statement::{BackendCommand, CommandTask};
 use command::target::CommandTarget;
 use link::client_command::Incoming;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 impl PooledSession {
     /// COM_RESET_CONNECTION: the session begins anew; what it held ends on its connection.
-    pub(crate) async fn reset(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn reset(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.begin_anew().await;
         self.take_server_collation();
         self.reply_ok(incoming.sequence);
@@ -53,7 +53,7 @@ impl PooledSession {
     /// transaction is closed instead, because a server keeps a prepared one then.
     pub(crate) async fn begin_anew(&mut self) {
         self.sql_state.forget_statements();
-        self.watch.memory.note_less(usize::MAX);
+        self.control.memory.note_less(usize::MAX);
         if self.held.lease.is_some() && Box::pin(self.is_in_distributed()).await {
             self.close_lease();
         }
@@ -100,13 +100,13 @@ impl PooledSession {
     }
 
     /// COM_INIT_DB: the server says whether there is such a schema.
-    pub(crate) async fn init_db(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn init_db(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.through(incoming, CommandTarget::Same, Effect::Nothing, Haste::Read)
             .await
     }
 
     /// A command of which nothing but its reply matters.
-    pub(crate) async fn plain(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn plain(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.through(incoming, CommandTarget::Home, Effect::Any, Haste::Write)
             .await
     }
@@ -117,7 +117,7 @@ impl PooledSession {
         command_target: CommandTarget,
         effect: Effect,
         haste: Haste,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         let command = BackendCommand {
             incoming: &incoming,
             argument: incoming.argument(),
@@ -153,7 +153,7 @@ impl PooledSession {
     }
 
     /// A command too long to be held: it is streamed, and what it does is not known.
-    pub(crate) async fn large(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn large(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         // The packet under way has this id itself.
         let next = incoming.sequence.wrapping_add(1);
         match incoming.command {
@@ -164,7 +164,7 @@ impl PooledSession {
                 let error = wire::errors::command_too_large(incoming.command, limit);
                 let kind = link::failure::FailureKind::PayloadTooLarge;
                 let failure = link::failure::Failure::saying(kind, error);
-                return Err(CutOff::new(failure, Some(next)));
+                return Err(SessionError::new(failure, Some(next)));
             }
         }
         self.rule_large(&incoming)?;
@@ -178,7 +178,7 @@ impl PooledSession {
         };
         if let Err(failure) = held {
             // The rest of it is still to come, and nobody to take it.
-            return Err(CutOff::new(failure, Some(next)));
+            return Err(SessionError::new(failure, Some(next)));
         }
         self.large_statement();
         let job = Job {
@@ -202,7 +202,7 @@ impl PooledSession {
     }
 
     /// The end of a session whose long statement was cut: the rest of it may be still to come.
-    fn cut_large(&mut self, cut: CutReply, sequence: u8) -> CutOff {
+    fn cut_large(&mut self, cut: ExchangeError, sequence: u8) -> SessionError {
         if let Some(too_large) = self.passed_too_large(&cut) {
             return too_large;
         }
@@ -211,7 +211,7 @@ impl PooledSession {
             Ok(_) => {
                 let kind = link::failure::FailureKind::BackendLost;
                 let text = "the connection to the backend broke while the client was sending a long statement";
-                CutOff::new(link::failure::Failure::new(kind, text), None)
+                SessionError::new(link::failure::Failure::new(kind, text), None)
             }
             Err(cut) => cut,
         }
@@ -219,7 +219,7 @@ impl PooledSession {
 
     /// COM_SET_OPTION: several statements in one COM_QUERY, on or off. Capabilities are part of
     /// what makes connections alike, so from now on the session uses others.
-    pub(crate) async fn set_option(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn set_option(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let argument = incoming.argument().into_owned();
         let is_on = match argument
             .first_chunk::<2>()

@@ -12,7 +12,7 @@ use crate::engine_env::EngineEnv;
 use crate::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
-use backend::exchange_outcome::CutReply;
+use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::OwnReply;
 
 /// Drops statements with these names on a connection; there need not be any.
@@ -32,7 +32,10 @@ pub(crate) async fn drop_texts(
 impl PooledSession {
     /// Sees to it that the session's connection has the statements that a command may run, and under
     /// the names that it may use no others'. What the server has against one of them is returned.
-    pub(crate) async fn make_texts(&mut self, needs: &Needs) -> Result<Option<OwnReply>, CutReply> {
+    pub(crate) async fn make_texts(
+        &mut self,
+        needs: &Needs,
+    ) -> Result<Option<OwnReply>, ExchangeError> {
         if !self.may_make_texts(needs) {
             return Ok(None);
         }
@@ -69,7 +72,7 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         needs: &Needs,
-    ) -> Result<Option<OwnReply>, CutReply> {
+    ) -> Result<Option<OwnReply>, ExchangeError> {
         // A reset would take them away again.
         let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
@@ -82,7 +85,7 @@ impl PooledSession {
         }
         self.restore_state_first(conn, &Needs::NONE).await?;
         let hiding = drop_texts(&self.env, conn, hidden).await;
-        hiding.map_err(|broken| CutReply::unsent(broken.into()))?;
+        hiding.map_err(|broken| ExchangeError::unsent(broken.into()))?;
         let mut refused = None;
         for text in missing {
             let own = self.make_text(conn, &text).await?;
@@ -96,7 +99,7 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         text: &Rc<TextStatement>,
-    ) -> Result<Option<OwnReply>, CutReply> {
+    ) -> Result<Option<OwnReply>, ExchangeError> {
         let env = Rc::clone(&self.env);
         let then = self
             .sql_state
@@ -108,7 +111,7 @@ impl PooledSession {
         equal?;
         let make = backend::ask::text(conn, text.make());
         let made = backend::kept_statements::prepare(&env.pool, conn, Command::QUERY, &make).await;
-        let made = made.map_err(|broken| CutReply::unsent(broken.into()))?;
+        let made = made.map_err(|broken| ExchangeError::unsent(broken.into()))?;
         match made.outcome {
             Outcome::Ok => {
                 conn.state.text_is_made(text);
@@ -127,7 +130,7 @@ impl PooledSession {
         &mut self,
         facts: &Facts,
         needs: &Needs,
-    ) -> Result<Option<OwnReply>, CutReply> {
+    ) -> Result<Option<OwnReply>, ExchangeError> {
         let refused = self.make_texts(needs).await?;
         Ok(refused.filter(|_| facts.kind == sql::StatementKind::Execute))
     }

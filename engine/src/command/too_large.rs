@@ -8,10 +8,10 @@ use wire::Command;
 
 use crate::session::PooledSession;
 use backend::exchange_outcome::Cut;
-use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, FailureKind};
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 
 /// Shorter commands are left to the server: they and its answer fit in the buffers of any socket.
 const LOOKED_AT_BYTES: usize = 16 << 10;
@@ -39,7 +39,7 @@ impl PooledSession {
     }
 
     /// The end of a session whose command broke the protocol, or is too long.
-    pub(crate) async fn violated(&mut self, violation: Violation) -> CutOff {
+    pub(crate) async fn violated(&mut self, violation: Violation) -> SessionError {
         let configured = self.settings.config.limits.packet_bytes_max;
         match violation {
             Violation::PayloadTooLarge { limit } if limit < configured => {
@@ -48,13 +48,13 @@ impl PooledSession {
                     Err(_) => too_large(None),
                 }
             }
-            _ => CutOff::new(relay::relay::client_violation(violation), Some(1)),
+            _ => SessionError::new(relay::relay::client_violation(violation), Some(1)),
         }
     }
 
     /// The end of a session whose command has passed on unread and is too long for the server, which was not known at
     /// its beginning. The server closes the connection, with or without an answer.
-    pub(crate) fn passed_too_large(&self, cut: &CutReply) -> Option<CutOff> {
+    pub(crate) fn passed_too_large(&self, cut: &ExchangeError) -> Option<SessionError> {
         let (bytes, sequence) = self.command.passed?;
         let limit = self.server_bytes_max()?;
         let is_unanswered = cut.reached != Reached::Client || cut.sequence == Some(sequence);
@@ -64,15 +64,15 @@ impl PooledSession {
 }
 
 /// The client has had the server's own error, behind which servers close the connection.
-pub(crate) fn answered_too_large(command: Command, done: &Done) -> Option<CutOff> {
+pub(crate) fn answered_too_large(command: Command, done: &Done) -> Option<SessionError> {
     let number = wire::ErrorCode::PACKET_TOO_LARGE.number;
     let is_it = done.outcome == session::Outcome::Err(number);
     (is_it && command == Command::QUERY).then(|| too_large(None))
 }
 
-fn too_large(sequence: Option<u8>) -> CutOff {
+fn too_large(sequence: Option<u8>) -> SessionError {
     let error = wire::errors::packet_too_large();
-    CutOff::new(
+    SessionError::new(
         Failure::saying(FailureKind::PayloadTooLarge, error),
         sequence,
     )

@@ -16,7 +16,7 @@ use backend::exchange_outcome::Done;
 use backend::own_reply::{OwnReply, own_command};
 use backend::settle_answers::settle;
 use command::target::CommandTarget;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 
 /// What a backend is asked for.
 pub(crate) struct Mistake {
@@ -35,7 +35,7 @@ impl PooledSession {
         sequence: u8,
         command: Command,
         meant: u32,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         let mut argument = NOBODYS.to_le_bytes().to_vec();
         match command {
             // Flags and a count that is always 1.
@@ -60,7 +60,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         mistake: &Mistake,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         let before = self.begin_outside_statements();
         if mistake.statement_id == NOBODYS {
             self.sql_state

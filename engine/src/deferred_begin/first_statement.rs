@@ -4,12 +4,12 @@ use route::Use;
 use session::state::Needs;
 use wire::{Command, StatusFlags};
 
-use crate::exchange::preamble::{PreamblePurpose, Prefix};
+use crate::exchange::preamble::{Preamble, PreamblePurpose};
 use crate::routing::routing_state::BeginProgress;
 use crate::session::PooledSession;
 use backend::ask::text;
 use backend::connection::BackendConn;
-use backend::exchange_outcome::{Cut, CutReply, LASTING};
+use backend::exchange_outcome::{Cut, ExchangeError, LASTING};
 use backend::own_reply::OwnReply;
 use command::target::CommandTarget;
 
@@ -28,7 +28,7 @@ impl PooledSession {
     }
 
     /// Puts a deferred BEGIN behind everything else that comes before the statement.
-    pub(crate) fn add_begin(&self, conn: &BackendConn, prefix: &mut Prefix) {
+    pub(crate) fn add_begin(&self, conn: &BackendConn, prefix: &mut Preamble) {
         if self.is_begin_deferred() {
             prefix.add(PreamblePurpose::Begin, Command::QUERY, &text(conn, BEGIN));
             prefix.has_begin = true;
@@ -51,16 +51,16 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         needs: &Needs,
-    ) -> Result<(), CutReply> {
+    ) -> Result<(), ExchangeError> {
         self.restore_state_first(conn, needs).await?;
         if !self.is_begin_deferred() {
             return Ok(());
         }
-        let mut prefix = Prefix::default();
+        let mut prefix = Preamble::default();
         self.add_begin(conn, &mut prefix);
         let begun = self.restore_state(conn, prefix, needs, false).await;
-        let begun = begun.map_err(CutReply::unsent)?;
-        begun.map_err(|unequal| CutReply::unsent(Cut::Unequal(unequal)))
+        let begun = begun.map_err(ExchangeError::unsent)?;
+        begun.map_err(|unequal| ExchangeError::unsent(Cut::RestoreFailed(unequal)))
     }
 
     /// Takes over the flags of the reply to a statement of the proxy's own. A transaction that the server has not got yet

@@ -153,7 +153,7 @@ impl PooledSession {
     pub(crate) async fn leave_kind(&mut self) -> Result<(), Failure> {
         self.wait_for_saving().await;
         self.take_up_saved();
-        // What has ridden no connection knows.
+        // No connection of the session knows about a statement that ran on a lane.
         if self.sql_state.pending_answers().is_owed() && !self.routing.lane_use().has_past() {
             match self.held.lease.take() {
                 Some(lease) => self.ask_answers(lease).await?,

@@ -27,7 +27,7 @@ use command::statement::{Executing, Statement};
 use link::failure::Failure;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use sql::parts_that_ask;
 
 /// What became of a statement that asks for diagnostics.
@@ -53,7 +53,7 @@ impl PooledSession {
     pub(crate) async fn answer_about_past(
         &mut self,
         statement: &mut Statement<'_>,
-    ) -> Result<Result<Ending, Option<Standing>>, CutOff> {
+    ) -> Result<Result<Ending, Option<Standing>>, SessionError> {
         let asked = match statement {
             Statement::Text(query) if asks(&query.facts) => Box::pin(self.ask_past(query)).await?,
             Statement::Execution(executing) if executing.key.facts.uses.has(PAST) => {
@@ -78,7 +78,10 @@ impl PooledSession {
     }
 
     /// A statement of the text protocol that asks about the past, or about its connection.
-    async fn ask_past(&mut self, query: &mut QueryCommand) -> Result<QuestionOutcome, CutOff> {
+    async fn ask_past(
+        &mut self,
+        query: &mut QueryCommand,
+    ) -> Result<QuestionOutcome, SessionError> {
         let (sequence, part) = (query.incoming().sequence, query.command_part);
         if let Err(failure) = self.seek_past(&query.facts).await {
             let after = self.refuse(&failure, sequence)?;
@@ -135,7 +138,7 @@ impl PooledSession {
     async fn ask_past_prepared(
         &mut self,
         executing: &mut Executing<'_>,
-    ) -> Result<QuestionOutcome, CutOff> {
+    ) -> Result<QuestionOutcome, SessionError> {
         let (key, sequence) = (&executing.key, executing.incoming.sequence);
         if let Err(failure) = self.seek_past(&key.facts).await {
             let after = self.refuse(&failure, sequence)?;

@@ -75,7 +75,7 @@ impl PooledSession {
                 Poll::Pending => break,
             }
         }
-        self.watch.note(self.env.relay.clock.now(), false);
+        self.control.note(self.env.relay.clock.now(), false);
         let meanwhile = self.poll_meanwhile(context);
         if meanwhile.is_pending() && self.is_cut_off(conn.backend.id) {
             return Poll::Ready(Err(Cut::Backend(ConnectionError::Disabled)));
@@ -86,10 +86,10 @@ impl PooledSession {
     /// Whether it has to leave this backend, which was disabled. What was said of another one that it has
     /// left is done with.
     pub(crate) fn is_cut_off(&self, backend: route::BackendId) -> bool {
-        if !self.watch.is_asked(Ask::BackendDisabled) {
+        if !self.control.is_asked(Ask::BackendDisabled) {
             return false;
         }
-        self.watch.withdraw(Ask::BackendDisabled);
+        self.control.withdraw(Ask::BackendDisabled);
         self.env.pool_env.is_disabled(backend)
     }
 
@@ -144,8 +144,9 @@ impl PooledSession {
         if let Poll::Ready(cut) = self.poll_end(context) {
             return Poll::Ready(Err(cut));
         }
-        let asked = self.watch.poll_asked(context);
-        if asked.contains(Ask::KillStatement) && self.watch.takes_kill(self.command.timing.read()) {
+        let asked = self.control.poll_asked(context);
+        if asked.contains(Ask::KillStatement) && self.control.takes_kill(self.command.timing.read())
+        {
             self.kill_own_statement();
         }
         Poll::Pending
@@ -161,7 +162,7 @@ impl PooledSession {
                 // It may still take its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
                     self.client.leg_mut().has_ended = true;
-                    self.env.relay.note_half_closed(&self.watch);
+                    self.env.relay.note_half_closed(&self.control);
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) => {
@@ -169,7 +170,7 @@ impl PooledSession {
                 }
             }
         }
-        let asked = self.watch.poll_asked(context);
+        let asked = self.control.poll_asked(context);
         if asked.contains(Ask::ClientGone) {
             return Poll::Ready(Cut::Client("it closed the connection".to_owned()));
         }
@@ -217,7 +218,7 @@ impl PooledSession {
     /// read again for the client's next statement is not meant.
     pub(crate) fn not_killed(&self) -> Result<(), Cut> {
         let is_killed = self.command.delivery != Delivery::Nobody
-            && self.watch.takes_kill(self.command.timing.read());
+            && self.control.takes_kill(self.command.timing.read());
         match is_killed {
             true => Err(Cut::Asked(Ask::KillStatement)),
             false => Ok(()),
@@ -248,7 +249,7 @@ impl PooledSession {
             if let Poll::Ready(swallowed) = self.poll_swallow(&mut passage, context) {
                 return Poll::Ready(swallowed);
             }
-            let asked = self.watch.poll_asked(context);
+            let asked = self.control.poll_asked(context);
             let ends = [Ask::Stop, Ask::KillSession].into_iter();
             match ends.into_iter().find(|ask| asked.contains(*ask)) {
                 Some(ask) => Poll::Ready(Err(Cut::Asked(ask))),

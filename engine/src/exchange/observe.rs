@@ -16,7 +16,7 @@ use backend::global_variables;
 use backend::own_reply::OwnReply;
 use backend::privilege_changes;
 use backend::settle_answers::claim_own;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use session::track_settings;
 
 /// Notes what a command changed, by the server's word and by its text.
@@ -36,7 +36,7 @@ pub(crate) fn observe(
     let mut mirrored;
     let connection = match &mut session.held.lease {
         Some(lease) => &mut lease.conn.state,
-        // It has ridden: the lane knows what has become of its connection.
+        // It ran on a lane, which knows what has become of its connection.
         None => {
             mirrored = session.sql_state.session().mirrored();
             let Some(mirrored) = &mut mirrored else {
@@ -71,7 +71,7 @@ pub(crate) fn observe(
     session
         .tracking
         .note_settings(facts, text, may_be_set_otherwise, is_ok);
-    if may_be_set_otherwise || !session.watch.knows_wait_timeout() {
+    if may_be_set_otherwise || !session.control.knows_wait_timeout() {
         session.note_wait_timeout();
     }
     if done.outcome == Outcome::Ok && ran(command) == Ran::Statement && defines(facts) {
@@ -210,7 +210,7 @@ impl PooledSession {
 
     /// Asks the connection what only it knows, so that the session may leave it: values of
     /// variables that were set to expressions.
-    pub(crate) async fn inquire(&mut self) -> Result<(), CutOff> {
+    pub(crate) async fn inquire(&mut self) -> Result<(), SessionError> {
         while let Some(inquiry) = self.inquiry() {
             if !self.keep_past().await {
                 return Ok(());

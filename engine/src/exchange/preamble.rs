@@ -14,15 +14,15 @@ use backend::ask::text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
-use backend::exchange_outcome::CutReply;
-use backend::exchange_outcome::{Lack, Unequal};
+use backend::exchange_outcome::ExchangeError;
+use backend::exchange_outcome::{Lack, RestoreFailed};
 use backend::own_reply::{OwnReply, own_command};
 use backend::pending_answers::Question;
 use backend::settle_answers;
 
 /// Statements in front of the client's, in one write with it where that is safe.
 #[derive(Default)]
-pub(crate) struct Prefix {
+pub(crate) struct Preamble {
     pub asks: Vec<Ask>,
     /// What tells these assignments apart from others, and whether they have worked before.
     pub proof: Option<Proof>,
@@ -66,7 +66,7 @@ pub(crate) enum Ready {
     /// It is like the session.
     Equal,
     /// It will be, behind these.
-    Behind(Prefix),
+    Behind(Preamble),
     /// It has to begin anew.
     Reset,
 }
@@ -74,7 +74,7 @@ pub(crate) enum Ready {
 impl PooledSession {
     /// What must be said before the client's command.
     pub(crate) fn prefix(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
-        let mut prefix = Prefix::default();
+        let mut prefix = Preamble::default();
         let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ready::Reset;
@@ -137,7 +137,7 @@ impl PooledSession {
 
     /// Resets the session's connection now, if it has to be before the session may use it: what is
     /// prepared there is gone then.
-    pub(crate) async fn reset_if_unlike(&mut self, needs: &Needs) -> Result<(), CutReply> {
+    pub(crate) async fn reset_if_unlike(&mut self, needs: &Needs) -> Result<(), ExchangeError> {
         let Some(lease) = &self.held.lease else {
             return Ok(());
         };
@@ -155,8 +155,12 @@ impl PooledSession {
 
     /// Resets a connection of which nothing is known or too much: or logs in again, where only that
     /// leaves no schema.
-    async fn reset_backend(&self, conn: &mut BackendConn, needs: &Needs) -> Result<(), CutReply> {
-        let unsent = |broken: ConnectionError| CutReply::unsent(broken.into());
+    async fn reset_backend(
+        &self,
+        conn: &mut BackendConn,
+        needs: &Needs,
+    ) -> Result<(), ExchangeError> {
+        let unsent = |broken: ConnectionError| ExchangeError::unsent(broken.into());
         let settled =
             settle_answers::settle(&self.env.pool_env, conn, self.sql_state.pending_answers())
                 .await;
@@ -173,11 +177,11 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         needs: &Needs,
-    ) -> Result<Prefix, CutReply> {
-        let broken = |broken: ConnectionError| CutReply::unsent(broken.into());
+    ) -> Result<Preamble, ExchangeError> {
+        let broken = |broken: ConnectionError| ExchangeError::unsent(broken.into());
         self.reset_backend(conn, needs).await?;
         match self.prefix(conn, needs) {
-            Ready::Equal => Ok(Prefix::default()),
+            Ready::Equal => Ok(Preamble::default()),
             Ready::Behind(prefix) => Ok(prefix),
             Ready::Reset => {
                 // Now it has the schema of nobody: a login of its own is left.
@@ -185,7 +189,7 @@ impl PooledSession {
                     .await
                     .map_err(broken)?;
                 match self.prefix(conn, needs) {
-                    Ready::Equal => Ok(Prefix::default()),
+                    Ready::Equal => Ok(Preamble::default()),
                     Ready::Behind(prefix) => Ok(prefix),
                     Ready::Reset => Err(broken(ConnectionError::Unexpected("it cannot be reset"))),
                 }
@@ -208,10 +212,10 @@ impl PooledSession {
     pub(crate) async fn restore_state(
         &mut self,
         conn: &mut BackendConn,
-        prefix: Prefix,
+        prefix: Preamble,
         needs: &Needs,
         is_sent: bool,
-    ) -> Result<Result<(), Unequal>, Cut> {
+    ) -> Result<Result<(), RestoreFailed>, Cut> {
         let mut result = Ok(());
         let mut changes = Changes::default();
         let mut is_behind = false;
@@ -234,24 +238,24 @@ impl PooledSession {
                 PreamblePurpose::Clear => conn.tells_gtids &= own.outcome == Outcome::Ok,
                 PreamblePurpose::Position(before) => self.heard_position(conn, &before, &own),
                 PreamblePurpose::Begin if own.outcome == Outcome::Ok => begun = Some(own),
-                PreamblePurpose::Begin => result = result.and(Err(Unequal::not_begun(&own))),
+                PreamblePurpose::Begin => result = result.and(Err(RestoreFailed::not_begun(&own))),
                 PreamblePurpose::Await => {
                     is_behind = !has_come(&own, conn);
                     if !is_behind {
                         self.note_arrival(conn);
                     } else if !is_sent {
-                        return Ok(Err(Unequal::behind()));
+                        return Ok(Err(RestoreFailed::behind()));
                     }
                 }
                 PreamblePurpose::Restore => {
                     changes.merge(&own.changes);
                     if own.outcome != Outcome::Ok && !is_sent && ask.command == Command::INIT_DB {
                         conn.state.is_astray();
-                        return Ok(Err(Unequal::without_schema(&own)));
+                        return Ok(Err(RestoreFailed::without_schema(&own)));
                     }
                     if own.outcome != Outcome::Ok && result.is_ok() {
                         self.note_refused_restore(conn, prefix.proof, &own);
-                        result = Err(Unequal::refused(&own));
+                        result = Err(RestoreFailed::refused(&own));
                     }
                 }
             }
@@ -260,7 +264,7 @@ impl PooledSession {
             }
         }
         let result = result.and_then(|()| match is_behind {
-            true => Err(Unequal::behind()),
+            true => Err(RestoreFailed::behind()),
             false => Ok(()),
         });
         let result = match prefix.proof.filter(|_| conn.state.values().is_some()) {
@@ -296,7 +300,7 @@ impl PooledSession {
         needs: &Needs,
         changes: &Changes,
         proof: Proof,
-    ) -> Result<(), Unequal> {
+    ) -> Result<(), RestoreFailed> {
         match restored(
             self.sql_state.session_mut(),
             &mut conn.state,
@@ -309,7 +313,7 @@ impl PooledSession {
                 }
                 Ok(())
             }
-            Err(mismatch) => Err(Unequal {
+            Err(mismatch) => Err(RestoreFailed {
                 cause: mismatch.to_string(),
                 error: None,
                 lack: Lack::State,
@@ -318,7 +322,7 @@ impl PooledSession {
     }
 }
 
-impl Prefix {
+impl Preamble {
     pub(crate) fn add(&mut self, what: PreamblePurpose, command: Command, argument: &[u8]) {
         self.asks.push(Ask {
             what,

@@ -11,7 +11,7 @@ use crate::session::PooledSession;
 use backend::prepared_statement::StatementKey;
 use link::client_command::Incoming;
 use link::query_command::Arrived;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 
 /// What a command means to a transaction that is no more.
 enum CutTransactionEffect {
@@ -27,7 +27,7 @@ enum CutTransactionEffect {
 
 impl PooledSession {
     /// A command behind the cut.
-    pub(crate) async fn after_cut(&mut self, mut arrived: Arrived) -> Result<After, CutOff> {
+    pub(crate) async fn after_cut(&mut self, mut arrived: Arrived) -> Result<After, SessionError> {
         let meaning = self.meaning(&arrived);
         let Some(cut) = self.routing.cut_transaction() else {
             return self.perform(arrived).await;
@@ -51,7 +51,10 @@ impl PooledSession {
         if arrived.incoming().is_cut {
             // The rest of it is still to come, and nobody to take it.
             let kind = link::failure::FailureKind::HeldBackendLost;
-            return Err(CutOff::new(link::failure::Failure::new(kind, told), None));
+            return Err(SessionError::new(
+                link::failure::Failure::new(kind, told),
+                None,
+            ));
         }
         Ok(After::Next)
     }

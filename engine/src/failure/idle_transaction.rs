@@ -7,12 +7,12 @@ use wire::errors::{self, ProxyError};
 use super::cut_transaction::CutTransaction;
 use super::retry::Bond;
 use crate::session::PooledSession;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 
 impl PooledSession {
     /// Gives up the connection that it keeps, because its account keeps most of them and others wait. `Some`: the
     /// session ends.
-    pub(crate) fn give_up_for_others(&mut self) -> Option<CutOff> {
+    pub(crate) fn give_up_for_others(&mut self) -> Option<SessionError> {
         let error = errors::kept_for_others(self.backend_name()?);
         self.give_up_kept(FailureKind::KeptForOthers, &error, CloseReason::Yielded)
     }
@@ -25,7 +25,7 @@ impl PooledSession {
         kind: FailureKind,
         error: &ProxyError,
         reason: CloseReason,
-    ) -> Option<CutOff> {
+    ) -> Option<SessionError> {
         self.held.lease.as_ref()?;
         match self.bond() {
             Bond::None => None,
@@ -38,7 +38,7 @@ impl PooledSession {
                 let text = text.into();
                 let code = error.code;
                 let failure = Failure::saying(kind, ProxyError { code, text });
-                self.env.relay.note_cut(&self.watch, kind, &failure.cause);
+                self.env.relay.note_cut(&self.control, kind, &failure.cause);
                 self.drop_lease(reason);
                 Some(self.unasked(failure))
             }

@@ -17,7 +17,7 @@ use command::repeat::Repeat;
 use command::statement::Statement;
 use command::target::CommandTarget;
 use link::query_command::CommandPart;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 
 impl PooledSession {
     /// Takes a read for a statement that may write, if a server has refused one with its digest. The digest is
@@ -104,7 +104,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         repeat: &mut Repeat,
-    ) -> Result<Option<After>, CutOff> {
+    ) -> Result<Option<After>, SessionError> {
         self.reset_lease().await;
         repeat.note_refusal();
         if self.routing.optimistic().is_some() {

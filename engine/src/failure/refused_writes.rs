@@ -18,7 +18,7 @@ use super::retry::Outwaited;
 use crate::routing::routing_state::BeginProgress;
 use crate::session::PooledSession;
 use command::repeat::Repeat;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 
 /// A write is sent again after so long, unless something is heard of the backends earlier.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -49,7 +49,7 @@ impl PooledSession {
         &mut self,
         sequence: u8,
         repeat: &mut Repeat,
-    ) -> Result<Outwaited, CutOff> {
+    ) -> Result<Outwaited, SessionError> {
         let patience = self.settings.config.balance.timeout_backend_wait;
         let now = clock::now();
         let deadline = *repeat.refused_until.get_or_insert(now + patience);
@@ -65,8 +65,8 @@ impl PooledSession {
             self.sql_state.session_mut().transaction_lost();
         }
         self.command.timing.queues();
-        self.watch.unsettle();
-        self.watch.note(self.env.relay.clock.now(), false);
+        self.control.unsettle();
+        self.control.note(self.env.relay.clock.now(), false);
         let env = std::rc::Rc::clone(&self.env);
         let until = deadline.min(now + PAUSE);
         // Whether or not anything was heard, it is sent again.
@@ -82,7 +82,7 @@ impl PooledSession {
     }
 
     /// Begins the transaction again of which only the BEGIN had run.
-    async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, CutOff> {
+    async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, SessionError> {
         let told = self.move_to_primary(sequence).await?;
         if told.is_none() {
             self.routing.state_mut().note_begin(BeginProgress::Alone);

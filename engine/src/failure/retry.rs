@@ -25,14 +25,14 @@ use crate::routing::routing_state::BeginProgress;
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
-use backend::exchange_outcome::{CutReply, Reached};
-use backend::exchange_outcome::{Lack, Unequal};
+use backend::exchange_outcome::{ExchangeError, Reached};
+use backend::exchange_outcome::{Lack, RestoreFailed};
 use backend::kill_thread::Running;
 use command::repeat::{RETRIES_MAX, Repeat};
 use command::target::CommandTarget;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use relay::relay::SILENT;
 
 /// What came of waiting until a primary takes writes.
@@ -67,9 +67,9 @@ impl PooledSession {
 
     /// After a cut: whether the command is to be sent again, on another connection. Otherwise the
     /// client hears what happened.
-    pub(crate) fn again(&mut self, cut: &CutReply, repeat: &mut Repeat) -> bool {
+    pub(crate) fn again(&mut self, cut: &ExchangeError, repeat: &mut Repeat) -> bool {
         let is_harmless = matches!(repeat.effect, Effect::Nothing | Effect::Begin);
-        if let Cut::Unequal(unequal) = &cut.cut
+        if let Cut::RestoreFailed(unequal) = &cut.cut
             && unequal.lack == Lack::Position
             && (is_harmless || cut.reached == Reached::Nobody)
         {
@@ -82,13 +82,13 @@ impl PooledSession {
             return true;
         }
         let may_repeat = match (&cut.cut, cut.reached) {
-            (Cut::Unequal(unequal), _)
+            (Cut::RestoreFailed(unequal), _)
                 if matches!(unequal.lack, Lack::Schema | Lack::Transaction) =>
             {
                 false
             }
-            (Cut::Backend(_) | Cut::Unequal(_), Reached::Nobody) => true,
-            (Cut::Backend(_) | Cut::Unequal(_), Reached::Backend) => is_harmless,
+            (Cut::Backend(_) | Cut::RestoreFailed(_), Reached::Nobody) => true,
+            (Cut::Backend(_) | Cut::RestoreFailed(_), Reached::Backend) => is_harmless,
             _ => false,
         };
         if !may_repeat || !repeat.has_tries() || self.is_pinned() {
@@ -118,11 +118,11 @@ impl PooledSession {
     /// After a cut: makes the command ready to be sent again (`None`), or tells the client how it ended.
     pub(crate) async fn retry_or_report(
         &mut self,
-        cut: CutReply,
+        cut: ExchangeError,
         facts: &Facts,
         (command, sequence): (Command, u8),
         repeat: &mut Repeat,
-    ) -> Result<Option<After>, CutOff> {
+    ) -> Result<Option<After>, SessionError> {
         if let Cut::Refused(error) = &cut.cut {
             if has_no_room(error) {
                 Box::pin(self.make_room(repeat)).await;
@@ -148,7 +148,7 @@ impl PooledSession {
 
     /// Tells the control plane of a backend that has broken. In one that was left without its doing no
     /// statement is to run on for nobody.
-    pub(crate) fn report(&self, cut: &CutReply) {
+    pub(crate) fn report(&self, cut: &ExchangeError) {
         if let (Cut::Backend(ConnectionError::Disabled), Some(lease)) = (&cut.cut, &self.held.lease)
         {
             let running = Running {
@@ -167,11 +167,11 @@ impl PooledSession {
     /// A command that was cut short: tells the client, and ends the session where it must.
     pub(crate) fn cut_short(
         &mut self,
-        cut: CutReply,
+        cut: ExchangeError,
         sequence: u8,
         command: Command,
         repeat: Repeat,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         self.report(&cut);
         let name = self.command_backend();
         let place = match cut.reached {
@@ -179,17 +179,17 @@ impl PooledSession {
             Reached::Nobody | Reached::Backend => Some(sequence),
         };
         match &cut.cut {
-            Cut::Unequal(unequal) if unequal.lack == Lack::Schema => {
+            Cut::RestoreFailed(unequal) if unequal.lack == Lack::Schema => {
                 let failure = unequal_failure(unequal, &name);
                 self.note_backends_words(&failure);
                 self.reply_failure(sequence, &failure);
                 Ok(After::Next)
             }
-            Cut::Unequal(unequal) if !matches!(self.bond(), Bond::None) => {
+            Cut::RestoreFailed(unequal) if !matches!(self.bond(), Bond::None) => {
                 let error = errors::state_lost(name, unequal);
                 self.lose(error.into(), cut.reached, repeat.effect, place)
             }
-            Cut::Unequal(unequal) => {
+            Cut::RestoreFailed(unequal) => {
                 let failure = unequal_failure(unequal, &name);
                 self.note_backends_words(&failure);
                 self.drop_lease(CloseReason::Broken);
@@ -201,7 +201,7 @@ impl PooledSession {
                 self.lose(error.into(), cut.reached, repeat.effect, place)
             }
             Cut::Asked(Ask::BackendDown) => {
-                self.watch.withdraw(Ask::BackendDown);
+                self.control.withdraw(Ask::BackendDown);
                 let error = errors::lost_during(name, command, SILENT);
                 self.lose(error.into(), cut.reached, repeat.effect, place)
             }
@@ -212,7 +212,7 @@ impl PooledSession {
             }
             Cut::Asked(ask) => {
                 self.kill_and_drop(KillReason::Stopping);
-                Err(CutOff::new(asked(*ask), place))
+                Err(SessionError::new(asked(*ask), place))
             }
             Cut::Refused(error) => {
                 let text = format!("backend {name} takes no writes");
@@ -224,7 +224,7 @@ impl PooledSession {
             Cut::Client(how) => {
                 let text = format!("the client has left during {command}: {how}");
                 self.kill_and_drop(KillReason::ClientGone);
-                Err(CutOff::new(
+                Err(SessionError::new(
                     Failure::new(FailureKind::ClientLeft, text),
                     None,
                 ))
@@ -264,7 +264,7 @@ impl PooledSession {
         reached: Reached,
         effect: Effect,
         place: Option<u8>,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         let bond = self.bond();
         let outcome = match (&bond, reached, effect) {
             (Bond::None, Reached::Nobody, _) => "it was not executed",
@@ -283,7 +283,7 @@ impl PooledSession {
         self.drop_lease(CloseReason::Broken);
         self.sql_state.session_mut().connection_lost();
         let (Some(sequence), Bond::None | Bond::Transaction) = (place, &bond) else {
-            return Err(CutOff::new(failure, place));
+            return Err(SessionError::new(failure, place));
         };
         if let Bond::Transaction = bond {
             self.transaction_lost();
@@ -299,7 +299,7 @@ impl PooledSession {
     /// session goes on: it lost a transaction and no more, or one that can go on elsewhere.
     pub(crate) fn cut_while_idle(&mut self, text: &str) -> bool {
         let is_its_own_doing = self
-            .watch
+            .control
             .is_about_to_wait_too_long(self.env.relay.clock.now());
         if is_its_own_doing || !matches!(self.bond(), Bond::Transaction) {
             return false;
@@ -321,7 +321,7 @@ impl PooledSession {
         if self.lose_optimistic_backend() {
             return;
         }
-        self.env.relay.note_cut(&self.watch, kind, &cut.why);
+        self.env.relay.note_cut(&self.control, kind, &cut.why);
         self.drop_lease(reason);
         self.sql_state.session_mut().connection_lost();
         self.transaction_lost();
@@ -380,10 +380,14 @@ impl PooledSession {
     }
 
     /// No connection could be had: the client hears why, and may try again.
-    pub(crate) fn refuse(&mut self, failure: &Failure, sequence: u8) -> Result<After, CutOff> {
+    pub(crate) fn refuse(
+        &mut self,
+        failure: &Failure,
+        sequence: u8,
+    ) -> Result<After, SessionError> {
         match failure.kind {
             FailureKind::ClientLeft | FailureKind::Stopped | FailureKind::Killed => {
-                Err(CutOff::new(
+                Err(SessionError::new(
                     Failure::new(failure.kind, failure.cause.clone()),
                     Some(sequence),
                 ))
@@ -415,14 +419,14 @@ pub fn waiting(cut: &Cut) -> Failure {
             format!("the client has left while it waited for a connection: {how}"),
         ),
         Cut::Asked(ask) => asked(*ask),
-        Cut::Backend(_) | Cut::Unequal(_) | Cut::Refused(_) => {
+        Cut::Backend(_) | Cut::RestoreFailed(_) | Cut::Refused(_) => {
             Failure::saying(FailureKind::NoBackend, errors::wait_cut())
         }
     }
 }
 
 /// The backend did not become what the session needs; its own words where it has some.
-fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
+fn unequal_failure(unequal: &RestoreFailed, name: &str) -> Failure {
     let error = errors::state_not_restored(name, unequal);
     match &unequal.error {
         Some(payload) => Failure::relaying(FailureKind::StateNotRestored, error, payload.clone()),
@@ -433,7 +437,7 @@ fn unequal_failure(unequal: &Unequal, name: &str) -> Failure {
 /// A schema that is not there, at login: the server's own words.
 pub(crate) fn at_login(cut: &Cut) -> Failure {
     match cut {
-        Cut::Unequal(unequal) => match &unequal.error {
+        Cut::RestoreFailed(unequal) => match &unequal.error {
             Some(payload) => Failure::relaying(
                 FailureKind::LoginDenied,
                 unequal.to_string(),

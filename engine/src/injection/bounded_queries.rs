@@ -140,12 +140,12 @@ impl PooledSession {
         self.held.lease = Some(lease);
         if is_killed && !matches!(heard, Ok(Ok(_))) {
             // Its statement is not to run elsewhere either.
-            self.watch.ask(Ask::KillStatement);
+            self.control.ask(Ask::KillStatement);
         }
         let own = heard?.map_err(Cut::Backend)?;
         if let Some(kill) = self.held.kill.take() {
             // It never fails, but may have given the connection up.
-            let _ = self.outlive(kill).await;
+            let _ = self.wait_for_kill(kill).await;
         }
         match self.held.lease {
             // Whoever kills means the client's statement.

@@ -21,7 +21,7 @@ use super::timestamp::timestamp;
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
-use backend::exchange_outcome::{CutReply, Done};
+use backend::exchange_outcome::{Done, ExchangeError};
 use backend::injected_events::of_statement;
 use backend::injected_results::{
     Finding, Found, Profile, ProfileReason, ProfiledEnding, ResultTable, collect_reports,
@@ -30,7 +30,7 @@ use command::injecting::Injecting;
 use command::statement::Statement;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use stats::messages::shown_failure;
 
 impl PooledSession {
@@ -46,7 +46,7 @@ impl PooledSession {
         &mut self,
         statement: &Statement<'_>,
         needs: &Needs,
-    ) -> Result<(), CutReply> {
+    ) -> Result<(), ExchangeError> {
         let Some(mut injecting) = self.take_injecting() else {
             return Ok(());
         };
@@ -80,12 +80,12 @@ impl PooledSession {
         injecting: &mut Injecting,
         statement: &Statement<'_>,
         needs: &Needs,
-    ) -> Result<(), CutReply> {
+    ) -> Result<(), ExchangeError> {
         let injection = Arc::clone(&injecting.injection);
         if injection.before.is_empty() {
             return Ok(());
         }
-        let lost = || CutReply::unsent(ConnectionError::Closed.into());
+        let lost = || ExchangeError::unsent(ConnectionError::Closed.into());
         if !self.keep_past().await {
             return Err(lost());
         }
@@ -101,18 +101,20 @@ impl PooledSession {
         let killed = match sent {
             Ok(()) => Ok(()),
             Err(killed @ Cut::Asked(Ask::KillStatement)) => Err(killed),
-            Err(cut) => return Err(CutReply::unsent(cut)),
+            Err(cut) => return Err(ExchangeError::unsent(cut)),
         };
         if killed.is_err() {
             // The connection goes on without the client's statement, which does not run elsewhere if it cannot.
-            self.watch.ask(Ask::KillStatement);
-            self.set_back(injecting).await.map_err(CutReply::unsent)?;
+            self.control.ask(Ask::KillStatement);
+            self.set_back(injecting)
+                .await
+                .map_err(ExchangeError::unsent)?;
         }
         self.leave_no_trace(injecting)
             .await
-            .map_err(CutReply::unsent)?;
-        self.watch.withdraw(Ask::KillStatement);
-        killed.map_err(CutReply::unsent)
+            .map_err(ExchangeError::unsent)?;
+        self.control.withdraw(Ask::KillStatement);
+        killed.map_err(ExchangeError::unsent)
     }
 
     async fn send_each_before(
@@ -134,7 +136,7 @@ impl PooledSession {
         &mut self,
         statement: &Statement<'_>,
         done: &Done,
-    ) -> Result<(), CutOff> {
+    ) -> Result<(), SessionError> {
         let Some(mut injecting) = self.take_injecting() else {
             return Ok(());
         };
@@ -337,7 +339,7 @@ impl PooledSession {
 
     /// The connection broke when the client had its reply: what was bound to it is lost, as between two
     /// commands.
-    fn lost_behind(&mut self, cut: &Cut) -> Result<(), CutOff> {
+    fn lost_behind(&mut self, cut: &Cut) -> Result<(), SessionError> {
         let name = self.backend_name().unwrap_or_default();
         let text = String::from(errors::lost_after_reply(name, cut));
         if !self.is_pinned() {
@@ -349,6 +351,6 @@ impl PooledSession {
             return Ok(());
         }
         let failure = Failure::new(FailureKind::HeldBackendLost, self.with_losses(text));
-        Err(CutOff::new(failure, Some(0)))
+        Err(SessionError::new(failure, Some(0)))
     }
 }

@@ -10,13 +10,13 @@ use crate::session::PooledSession;
 use backend::ask::text as query_text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
-use backend::exchange_outcome::CutReply;
+use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::table;
 use command::ending::Ending;
 use command::repeat::Repeat;
 use command::target::CommandTarget;
 use link::query_command::QueryCommand;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use session::effect::Effect;
 
 /// What is known of the text.
@@ -35,7 +35,7 @@ impl PooledSession {
         query: &mut QueryCommand,
         text: &[u8],
         source: &DynamicSource,
-    ) -> Result<Prepares, CutOff> {
+    ) -> Result<Prepares, SessionError> {
         let flags = self.sql_state.session().flags();
         let Some(span) = source.text else {
             return Ok(Prepares::Unknown);
@@ -69,7 +69,7 @@ impl PooledSession {
         Box::pin(self.settle_doubts()).await;
         self.keep_past().await;
         let said = match self.held.lease.take() {
-            None => Err(CutReply::unsent(ConnectionError::Closed.into())),
+            None => Err(ExchangeError::unsent(ConnectionError::Closed.into())),
             Some(mut lease) => {
                 let said = self.ask_text(&mut lease.conn, &inner, &select).await;
                 self.held.lease = Some(lease);
@@ -109,7 +109,7 @@ impl PooledSession {
         conn: &mut BackendConn,
         facts: &Facts,
         select: &[u8],
-    ) -> Result<Option<Vec<u8>>, CutReply> {
+    ) -> Result<Option<Vec<u8>>, ExchangeError> {
         self.restore_state_first(conn, &Needs::of(facts, select))
             .await?;
         let argument = query_text(conn, select);

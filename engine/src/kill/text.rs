@@ -13,7 +13,7 @@ use command::statement::{Executing, Statement};
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use sql::parts_that_kill;
 
 /// What became of a statement that kills, or may.
@@ -42,7 +42,7 @@ impl PooledSession {
     pub(crate) async fn kill_here(
         &mut self,
         statement: &mut Statement<'_>,
-    ) -> Result<Option<Ending>, CutOff> {
+    ) -> Result<Option<Ending>, SessionError> {
         let is_prepared_kill = statement.facts().marks.has(Marks::KILLS);
         match statement {
             Statement::Text(query) if may_kill(&query.facts) => {
@@ -60,7 +60,10 @@ impl PooledSession {
     }
 
     /// A command that kills, or may.
-    async fn kill_by_text(&mut self, query: &mut QueryCommand) -> Result<Option<Ending>, CutOff> {
+    async fn kill_by_text(
+        &mut self,
+        query: &mut QueryCommand,
+    ) -> Result<Option<Ending>, SessionError> {
         match self.killing_of_text(query).await? {
             KillingText::Killing(Killing::Told(told)) => Ok(Some(told)),
             KillingText::Killing(Killing::Left) => Ok(None),
@@ -68,7 +71,10 @@ impl PooledSession {
         }
     }
 
-    async fn killing_of_text(&mut self, query: &mut QueryCommand) -> Result<KillingText, CutOff> {
+    async fn killing_of_text(
+        &mut self,
+        query: &mut QueryCommand,
+    ) -> Result<KillingText, SessionError> {
         let flags = self.sql_state.session().flags();
         let text = query.text().to_vec();
         let killing = match query.facts.kind {
@@ -102,7 +108,10 @@ impl PooledSession {
     }
 
     /// An EXECUTE of a prepared statement that kills.
-    async fn kill_prepared(&mut self, executing: &Executing<'_>) -> Result<Option<Ending>, CutOff> {
+    async fn kill_prepared(
+        &mut self,
+        executing: &Executing<'_>,
+    ) -> Result<Option<Ending>, SessionError> {
         let (flags, sequence) = (
             self.sql_state.session().flags(),
             executing.incoming.sequence,
@@ -157,7 +166,7 @@ impl PooledSession {
     }
 
     /// One of several statements kills, or may.
-    async fn kill_among(&mut self, query: &QueryCommand) -> Result<KillingText, CutOff> {
+    async fn kill_among(&mut self, query: &QueryCommand) -> Result<KillingText, SessionError> {
         let (facts, text) = (&query.facts, query.text());
         // Without the capability it is an error, in which the servers quote the text.
         let is_several = self
@@ -212,7 +221,7 @@ impl PooledSession {
         &mut self,
         query: &mut QueryCommand,
         text: &[u8],
-    ) -> Result<Killing, CutOff> {
+    ) -> Result<Killing, SessionError> {
         let flags = self.sql_state.session().flags();
         let source = sql::dynamic_source(text, flags);
         let runs = match query.facts.kind {
@@ -270,7 +279,7 @@ impl PooledSession {
         &mut self,
         query: &mut QueryCommand,
         said: &KillStatement<'_>,
-    ) -> Result<Killing, CutOff> {
+    ) -> Result<Killing, SessionError> {
         let (sequence, part) = (query.incoming().sequence, query.command_part);
         let flags = self.sql_state.session().flags();
         let kill = &said.kill;

@@ -9,7 +9,7 @@ use super::Killing;
 use crate::session::PooledSession;
 use link::query_command::CommandPart;
 use registry::session_registry::Kill;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 
 /// Whom a KILL USER names.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl PooledSession {
         sequence: u8,
         kill: &KillText,
         part: CommandPart,
-    ) -> Result<Killing, CutOff> {
+    ) -> Result<Killing, SessionError> {
         let own = self.identity.account().id().user().as_bytes().to_vec();
         let user = match named(&kill.target, self.sql_state.session().flags()) {
             Some(Named::User(user)) => user,

@@ -15,12 +15,12 @@ use crate::session::PooledSession;
 use backend::ask::text;
 use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
-use backend::exchange_outcome::CutReply;
+use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::OwnReply;
 use command::ending::Ending;
 use command::repeat::Repeat;
 use command::target::CommandTarget;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 /// A KILL, as a text or as a prepared statement.
@@ -59,7 +59,7 @@ impl PooledSession {
         &mut self,
         said: &KillStatement<'_>,
         sequence: u8,
-    ) -> Result<Value, CutOff> {
+    ) -> Result<Value, SessionError> {
         let told = |after| Value::Told(Ending::last(after));
         if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence).map(told);
@@ -67,7 +67,7 @@ impl PooledSession {
         Box::pin(self.settle_doubts()).await;
         self.keep_past().await;
         let answer = match self.held.lease.take() {
-            None => Err(CutReply::unsent(ConnectionError::Closed.into())),
+            None => Err(ExchangeError::unsent(ConnectionError::Closed.into())),
             Some(mut lease) => {
                 let answer = self.ask_value(&mut lease.conn, said).await;
                 self.held.lease = Some(lease);
@@ -97,7 +97,7 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         said: &KillStatement<'_>,
-    ) -> Result<EvaluatedValue, CutReply> {
+    ) -> Result<EvaluatedValue, ExchangeError> {
         let flags = self.sql_state.session().flags();
         let select = question(&said.kill, flags);
         let rewritten = sql::rewrite(&select, flags, &self.own_answers());
@@ -147,7 +147,7 @@ impl PooledSession {
         conn: &mut BackendConn,
         said: &KillStatement<'_>,
         facts: &Facts,
-    ) -> Result<EvaluatedValue, CutReply> {
+    ) -> Result<EvaluatedValue, ExchangeError> {
         if said.values.is_some() {
             return Ok(EvaluatedValue::Unknown);
         }
@@ -168,9 +168,9 @@ impl PooledSession {
         conn: &mut BackendConn,
         command: Command,
         argument: &[u8],
-    ) -> Result<OwnReply, CutReply> {
+    ) -> Result<OwnReply, ExchangeError> {
         let asked = conn.ask(&self.env.pool_env, command, argument).await;
-        asked.map_err(|broken| CutReply::unanswered(broken.into()))
+        asked.map_err(|broken| ExchangeError::unanswered(broken.into()))
     }
 
     /// Runs what was prepared, with a client's values, once.
@@ -179,7 +179,7 @@ impl PooledSession {
         conn: &mut BackendConn,
         prepared: &OwnReply,
         values: &Values<'_>,
-    ) -> Result<OwnReply, CutReply> {
+    ) -> Result<OwnReply, ExchangeError> {
         let id = prepared_id(prepared)?;
         let mut payload = Vec::new();
         Execute {
@@ -258,10 +258,12 @@ pub(super) fn is_refused(facts: &Facts) -> bool {
         || facts.uses.has(Uses::SEQUENCE)
 }
 
-fn prepared_id(own: &OwnReply) -> Result<BackendStatementId, CutReply> {
+fn prepared_id(own: &OwnReply) -> Result<BackendStatementId, ExchangeError> {
     match PrepareOk::decode(own.first_payload()) {
         Ok(ok) => Ok(BackendStatementId(ok.statement_id)),
-        Err(error) => Err(CutReply::unanswered(ConnectionError::from(error).into())),
+        Err(error) => Err(ExchangeError::unanswered(
+            ConnectionError::from(error).into(),
+        )),
     }
 }
 

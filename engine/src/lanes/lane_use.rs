@@ -75,7 +75,7 @@ impl LaneUseState {
     }
 }
 
-/// How to leave on a connection what a statement that has ridden would have left.
+/// How to leave on a connection what a statement that ran on a lane would have left there.
 pub(crate) enum Past {
     /// By running it again: this is its argument.
     Again(Vec<u8>),
@@ -86,7 +86,7 @@ pub(crate) enum Past {
 }
 
 impl Past {
-    /// None: such statements do not ride.
+    /// None: such statements use no lane.
     pub(crate) fn of(statement: &Statement<'_>) -> Option<Self> {
         match statement {
             Statement::Text(query) => Some(Self::Again(query.argument().to_vec())),

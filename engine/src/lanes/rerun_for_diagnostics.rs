@@ -1,4 +1,4 @@
-//! What the client may ask of a statement that has ridden a shared lane: it is left on a connection of
+//! What the client may ask of a statement that ran on a shared lane: it is left on a connection of
 //! its session's own, by running the statement again there.
 
 use crate::lanes::lane_use::Past;
@@ -35,7 +35,7 @@ impl PooledSession {
         lane_use.note_past(Some(Past::Interrupted));
     }
 
-    /// What the client may ask of a statement that has ridden is left on the connection that is held:
+    /// What the client may ask of a statement that ran on a lane is left on the connection that is held:
     /// nobody hears of what is done for that.
     pub(crate) async fn rerun_unheard(&mut self, past: Past) {
         let Some(mut lease) = self.held.lease.take() else {

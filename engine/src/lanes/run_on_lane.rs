@@ -11,7 +11,7 @@ use wire::Capabilities;
 
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
-use backend::exchange_outcome::{Cut, CutReply, Reached};
+use backend::exchange_outcome::{Cut, ExchangeError, Reached};
 use command::statement::Statement;
 use lanes::lane::{Load, SharedLane, Submission};
 use lanes::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
@@ -24,7 +24,7 @@ impl PooledSession {
         lane: &Rc<SharedLane>,
         statement: &Statement<'_>,
         stats: Duration,
-    ) -> Result<Option<LaneReply>, CutReply> {
+    ) -> Result<Option<LaneReply>, ExchangeError> {
         let seen = self.client.capabilities();
         let Some(load) = load_of(statement, seen) else {
             return Ok(None);
@@ -66,7 +66,7 @@ impl PooledSession {
         &mut self,
         lane_guard: &LaneGuard<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<LaneReply, CutReply>> {
+    ) -> Poll<Result<LaneReply, ExchangeError>> {
         let lane_request = lane_guard.lane_request;
         if let Some(end) = lane_request.end.borrow_mut().take() {
             return Poll::Ready(self.arrive(end));
@@ -80,12 +80,12 @@ impl PooledSession {
                 *waker = Some(context.waker().clone());
             }
         }
-        self.watch.note(self.env.relay.clock.now(), false);
+        self.control.note(self.env.relay.clock.now(), false);
         self.client.swap_leg(&mut lane_request.client.borrow_mut());
         let meanwhile = self.poll_on_lane(lane_guard, context);
         self.client.swap_leg(&mut lane_request.client.borrow_mut());
         match meanwhile {
-            Poll::Ready(Err(cut)) => Poll::Ready(Err(CutReply {
+            Poll::Ready(Err(cut)) => Poll::Ready(Err(ExchangeError {
                 cut,
                 reached: match lane_request.bytes.get() {
                     0 => Reached::Backend,
@@ -105,9 +105,9 @@ impl PooledSession {
         lane_guard: &LaneGuard<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Cut>> {
-        let asked = self.watch.poll_asked(context);
+        let asked = self.control.poll_asked(context);
         if asked.contains(Ask::KillStatement)
-            && self.watch.takes_kill(self.command.timing.read())
+            && self.control.takes_kill(self.command.timing.read())
             && lane_guard.lane_request.bytes.get() == 0
         {
             self.kill_on_lane(lane_guard);
@@ -126,11 +126,11 @@ impl PooledSession {
         }
     }
 
-    fn arrive(&mut self, end: LaneRequestEnd) -> Result<LaneReply, CutReply> {
+    fn arrive(&mut self, end: LaneRequestEnd) -> Result<LaneReply, ExchangeError> {
         match end {
             LaneRequestEnd::Elsewhere => Ok(LaneReply::Elsewhere),
             LaneRequestEnd::Refused => Ok(LaneReply::Refused),
-            LaneRequestEnd::Broken(cause, sequence) => Err(CutReply {
+            LaneRequestEnd::Broken(cause, sequence) => Err(ExchangeError {
                 cut: Cut::Backend(ConnectionError::Io(std::io::Error::other(cause))),
                 reached: Reached::Client,
                 sequence,

@@ -1,5 +1,4 @@
-//! Statements that may ride a shared lane: who may, on which, and what is done where the ride ends
-//! otherwise than well.
+//! Statements that may use a shared lane: which may, on which lane, and what happens if the lane cannot run them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use command::target::CommandTarget;
 use lanes::lane::{SharedLane, is_like};
 use lanes::lane_request::{LanePlan, LaneReply};
 use link::query_command::CommandPart;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::effect_of;
 
 /// A longer statement has a connection of its own.
@@ -48,12 +47,12 @@ impl LaneOutcome {
 }
 
 impl PooledSession {
-    /// Over a shared lane, if it may ride. Otherwise the second value is for the connection that it gets.
+    /// Over a shared lane, if it may use one. Otherwise the second value is for the connection that it gets.
     pub(crate) async fn try_lane(
         &mut self,
         statement: &Statement<'_>,
         command_target: CommandTarget,
-    ) -> Result<(LaneOutcome, LaneFollowUp), CutOff> {
+    ) -> Result<(LaneOutcome, LaneFollowUp), SessionError> {
         self.take_up_saved();
         match self.choice(statement, command_target) {
             Ok(choice) => {
@@ -67,14 +66,14 @@ impl PooledSession {
         }
     }
 
-    /// The same over a new lane, if it would have ridden and no connection was idle for that: the one
+    /// The same over a new lane, if it would have used one and no connection was idle for that: the one
     /// that it has waited for is shared with those who come next. That is tried once.
     pub(crate) async fn try_new_lane(
         &mut self,
         statement: &Statement<'_>,
         command_target: CommandTarget,
         follow_up: &mut LaneFollowUp,
-    ) -> Result<LaneOutcome, CutOff> {
+    ) -> Result<LaneOutcome, SessionError> {
         match self.new_lane(statement, follow_up) {
             Some(choice) => self.travel(statement, command_target, choice).await,
             None => Ok(LaneOutcome::NotOnLane { was_sent: false }),
@@ -118,13 +117,13 @@ impl PooledSession {
         statement: &Statement<'_>,
         command_target: CommandTarget,
         choice: LaneChoice,
-    ) -> Result<LaneOutcome, CutOff> {
+    ) -> Result<LaneOutcome, SessionError> {
         let env = Rc::clone(&self.env);
         let sequence = statement.sequence();
         let counts = &env.lanes.counts;
         let flight = env.loads.begin(choice.backend.id);
         self.routing.state_mut().runs_at(choice.backend.id);
-        self.watch.settle_at(choice.backend.id, 0);
+        self.control.settle_at(choice.backend.id, 0);
         let alarm = self.alarm();
         let usual_time = choice.stats.usual_time();
         let on_lane = self.run_on_lane(&choice.lane, statement, usual_time).await;
@@ -159,7 +158,7 @@ impl PooledSession {
         }
     }
 
-    /// Which of its statements may ride: as a rule says, or else account, listener, or the pool.
+    /// Which of its statements may use lanes: as a rule says, or else account, listener, or the pool.
     fn lanes(&self) -> LaneUse {
         let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);
         ordered.unwrap_or(self.routing.settings().lanes)
@@ -231,7 +230,7 @@ impl PooledSession {
         })
     }
 
-    /// Whether an execution may ride at all.
+    /// Whether an execution may use a lane at all.
     fn check_execution(&self, execution: &Executing<'_>) -> Result<(), NotLaneable> {
         let key = &execution.key;
         let wants_types = execution.parameter_count > 0 && execution.types.is_none();
@@ -265,7 +264,7 @@ impl PooledSession {
         }
     }
 
-    /// Whether a statement would ride, if others were on their way to the same backend.
+    /// Whether a statement would use a lane, if others were on their way to the same backend.
     pub fn would_use_lane(
         &self,
         text: &[u8],

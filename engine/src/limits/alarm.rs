@@ -14,13 +14,13 @@ const KILL_AGAIN: Duration = Duration::from_secs(2);
 /// A bound of time for a statement: when it is over, the statement is killed as KILL QUERY does it.
 pub(crate) struct Alarm {
     task: JoinHandle<()>,
-    watch: Rc<SessionControl>,
+    control: Rc<SessionControl>,
 }
 
 impl Drop for Alarm {
     fn drop(&mut self) {
         self.task.abort();
-        self.watch.withdraw(Ask::KillStatement);
+        self.control.withdraw(Ask::KillStatement);
     }
 }
 
@@ -28,7 +28,7 @@ impl PooledSession {
     /// Bounds what is sent now, where a rule or hint says so.
     pub(crate) fn alarm(&self) -> Option<Alarm> {
         let limit = self.command.policy.as_ref()?.timeout?;
-        let watch = Rc::clone(&self.watch);
+        let control = Rc::clone(&self.control);
         let id = self.identity.id();
         let task = tokio::task::spawn_local(async move {
             tokio::time::sleep(limit).await;
@@ -38,14 +38,14 @@ impl PooledSession {
                 "a statement runs for longer than it may, and is killed"
             );
             loop {
-                watch.kill_overdue();
+                control.kill_overdue();
                 // A server that had not begun by then forgets a kill.
                 tokio::time::sleep(KILL_AGAIN).await;
             }
         });
         Some(Alarm {
             task,
-            watch: Rc::clone(&self.watch),
+            control: Rc::clone(&self.control),
         })
     }
 }

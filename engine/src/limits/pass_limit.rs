@@ -10,7 +10,7 @@ use wire::errors;
 use crate::session::PooledSession;
 use backend::rule_set::RuleSet;
 use backend::statement_limits::{Passage, enter};
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 
 impl PooledSession {
     /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
@@ -19,7 +19,7 @@ impl PooledSession {
         rule_set: &RuleSet,
         sequence: u8,
         by: &By<Limited<'_>>,
-    ) -> Result<Option<After>, CutOff> {
+    ) -> Result<Option<After>, SessionError> {
         let limited = &by.value;
         let env = Rc::clone(&self.env);
         match env.shared.limits.admit(limited, env.now()) {

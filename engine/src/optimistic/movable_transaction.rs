@@ -11,7 +11,7 @@ use wire::StatusFlags;
 use crate::deferred_begin::first_statement::BEGIN;
 use crate::routing::routing_state::BeginProgress;
 use crate::session::PooledSession;
-use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use link::client_command::Incoming;
 use session::effect::{Effect, effect_of};
 
@@ -46,7 +46,7 @@ impl PooledSession {
 
     /// Whether the transaction can begin again after this cut of its first statement: the statement has not left, or
     /// it reads. A write that has left may have reached a table without transactions.
-    pub(super) fn may_begin_again(&self, cut: &CutReply, facts: &Facts) -> bool {
+    pub(super) fn may_begin_again(&self, cut: &ExchangeError, facts: &Facts) -> bool {
         let is_harmless =
             cut.reached == Reached::Nobody || matches!(effect_of(facts), Effect::Nothing);
         self.routing.optimistic().is_none() && self.has_only_begin() && is_harmless

@@ -13,7 +13,7 @@ use crate::failure::cut_transaction::CutTransaction;
 use crate::routing::leave_replica::ROLLBACK;
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
-use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use backend::recorded_reads::{Execution, Read, RecordedRead};
 use command::job::{Haste, Job};
 use command::repeat::Repeat;
@@ -21,7 +21,7 @@ use command::target::CommandTarget;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::query_command::CommandPart;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 /// Why a transaction could not go to the primary.
@@ -29,14 +29,17 @@ pub(crate) enum ReplayFailure {
     /// No connection was to be had.
     Unreachable(Failure),
     /// The connection broke, or the client went.
-    Cut(CutReply),
+    Cut(ExchangeError),
     /// The primary says something else.
     Changed(String),
 }
 
 impl PooledSession {
     /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
-    pub(crate) async fn move_to_primary(&mut self, sequence: u8) -> Result<Option<After>, CutOff> {
+    pub(crate) async fn move_to_primary(
+        &mut self,
+        sequence: u8,
+    ) -> Result<Option<After>, SessionError> {
         match self.try_primary().await {
             Ok(()) => Ok(None),
             Err(failed) => self.replay_failed(failed, sequence).await.map(Some),
@@ -76,7 +79,7 @@ impl PooledSession {
         for (read, number) in reads.iter().zip(1..) {
             let done = match &read.recorded {
                 RecordedRead::Text(incoming) => {
-                    let read_again = self.say_again(incoming).await;
+                    let read_again = self.read_again(incoming).await;
                     read_again.map_err(ReplayFailure::Cut)?
                 }
                 RecordedRead::Prepared(execution) => self.execute_again(execution).await?,
@@ -102,7 +105,7 @@ impl PooledSession {
             self.hold(repeat.command_target)
                 .await
                 .map_err(ReplayFailure::Unreachable)?;
-            match self.say_again(begin).await {
+            match self.read_again(begin).await {
                 Ok(done) if done.outcome == Outcome::Ok && self.is_in_transaction() => {
                     return Ok(());
                 }
@@ -117,12 +120,14 @@ impl PooledSession {
         }
     }
 
-    async fn say_again(&mut self, incoming: &Incoming) -> Result<Done, CutReply> {
+    async fn read_again(&mut self, incoming: &Incoming) -> Result<Done, ExchangeError> {
         let argument = incoming.argument();
         let text = match Query::decode(&argument, self.client.capabilities()) {
             Ok(query) => query.text,
             Err(malformed) => {
-                return Err(CutReply::unsent(ConnectionError::from(malformed).into()));
+                return Err(ExchangeError::unsent(
+                    ConnectionError::from(malformed).into(),
+                ));
             }
         };
         let facts: Facts = sql::facts(text, self.sql_state.session().flags());
@@ -177,7 +182,9 @@ impl PooledSession {
         let count = execution.parameter_count;
         let execute = Execute::decode(&execution.argument, self.client.capabilities(), count);
         let execute = execute.map_err(|malformed| {
-            ReplayFailure::Cut(CutReply::unsent(ConnectionError::from(malformed).into()))
+            ReplayFailure::Cut(ExchangeError::unsent(
+                ConnectionError::from(malformed).into(),
+            ))
         })?;
         let mut payload = Vec::new();
         Execute {
@@ -209,10 +216,10 @@ impl PooledSession {
         &mut self,
         failed: ReplayFailure,
         sequence: u8,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         let failure = match failed {
             ReplayFailure::Cut(cut) => {
-                let cut = CutReply {
+                let cut = ExchangeError {
                     // The client has heard nothing of it.
                     reached: cut.reached.min(Reached::Backend),
                     ..cut
@@ -238,8 +245,8 @@ impl PooledSession {
     }
 
     /// The same where the client is still sending.
-    pub(super) fn cut_within_command(&self) -> CutOff {
+    pub(super) fn cut_within_command(&self) -> SessionError {
         let text = "the transaction was rolled back while the client was sending a long statement";
-        CutOff::new(Failure::new(FailureKind::BackendLost, text), None)
+        SessionError::new(Failure::new(FailureKind::BackendLost, text), None)
     }
 }

@@ -19,12 +19,12 @@ use wire::{Command, StatusFlags};
 use crate::optimistic::replay::ReplayFailure;
 use crate::session::PooledSession;
 use backend::exchange_outcome::Cut;
-use backend::exchange_outcome::{CutReply, Done, Reached};
+use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use command::statement::Statement;
 use command::target::CommandTarget;
 use link::query_command::{Arrived, QueryCommand};
 use registry::session_control::Ask;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use sql::proxy_explain;
 
 /// What a command means to an optimistic transaction.
@@ -69,7 +69,7 @@ impl PooledSession {
     }
 
     /// A command of an optimistic transaction.
-    pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, CutOff> {
+    pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, SessionError> {
         self.settle_optimistic();
         let is_held = self.held.lease.is_some();
         match self.optimistic_effect(&arrived) {
@@ -100,7 +100,7 @@ impl PooledSession {
         &mut self,
         failed: ReplayFailure,
         mut arrived: Arrived,
-    ) -> Result<After, CutOff> {
+    ) -> Result<After, SessionError> {
         self.count_refused(&mut arrived);
         let incoming = arrived.incoming();
         // Of a command that goes on, the next packet has this id itself.
@@ -281,7 +281,7 @@ impl PooledSession {
 
     /// The replica has broken within a command, and nothing of the reply was passed on: nothing was
     /// written, so all may be said again on the primary.
-    pub(crate) fn may_go_on(&self, cut: &CutReply, facts: &Facts) -> bool {
+    pub(crate) fn may_go_on(&self, cut: &ExchangeError, facts: &Facts) -> bool {
         let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
         let is_movable = self.routing.optimistic().is_some() || self.may_begin_again(cut, facts);
         is_movable && is_broken && cut.reached != Reached::Client
@@ -290,12 +290,12 @@ impl PooledSession {
     /// Goes on there. `Some`: the client knows why it cannot.
     pub(crate) async fn go_on(
         &mut self,
-        cut: &CutReply,
+        cut: &ExchangeError,
         facts: &Facts,
         sequence: u8,
-    ) -> Result<Option<After>, CutOff> {
+    ) -> Result<Option<After>, SessionError> {
         self.report(cut);
-        self.watch.withdraw(Ask::BackendDown);
+        self.control.withdraw(Ask::BackendDown);
         self.lose_optimistic_backend();
         if !route::is_repeatable(facts) {
             self.forget_reads();

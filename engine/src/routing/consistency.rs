@@ -119,7 +119,7 @@ impl PooledSession {
         found.map(|cluster| Arc::clone(&cluster.written))
     }
 
-    /// A read that has ridden a lane was told to have written, as a view may by a function: what must be
+    /// A read that ran on a lane was told to have written, as a view may by a function: what must be
     /// seen of that nobody knows.
     pub(crate) fn note_written_on_lane(&mut self, backend: &Backend) {
         if matches!(self.tracking.changes().gtids(), Gtids::None) {

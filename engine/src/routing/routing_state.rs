@@ -20,7 +20,7 @@ pub struct RoutingSettings {
     /// Which of its statements may use shared lanes.
     pub(crate) lanes: LaneUse,
     /// Decides over percentages of sessions.
-    pub(crate) luck: u64,
+    pub(crate) random: u64,
 }
 
 impl RoutingSettings {
@@ -104,7 +104,7 @@ impl RoutingState {
                 .or(listener.routing.consistency)
                 .unwrap_or(all.consistency),
             lanes: lanes.or(listener.routing.lanes).unwrap_or(all.lanes),
-            luck: env.login.dice.borrow_mut().throw(),
+            random: env.login.dice.borrow_mut().throw(),
         };
         let is_optimistic = is_optimistic
             .or(listener.routing.optimistic_transactions)

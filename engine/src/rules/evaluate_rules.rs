@@ -25,7 +25,7 @@ use command::command_policy::CommandPolicy;
 use command::ending::Ending;
 use command::statement::Statement;
 use link::query_command::{Carries, QueryCommand};
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script_host::shadow_queue::Reflection;
 
 /// What a client wants done.
@@ -106,7 +106,7 @@ impl PooledSession {
     pub(crate) async fn apply_rules(
         &mut self,
         statement: &mut Statement<'_>,
-    ) -> Result<Option<Ending>, CutOff> {
+    ) -> Result<Option<Ending>, SessionError> {
         let after = match statement {
             // Of several statements the command was asked about as a whole.
             Statement::Text(query) if query.command_part.is_of_several() => None,
@@ -129,7 +129,10 @@ impl PooledSession {
     }
 
     /// Asks about a COM_QUERY, and does what is to be done before it is sent.
-    async fn rule_query(&mut self, query: &mut QueryCommand) -> Result<Option<After>, CutOff> {
+    async fn rule_query(
+        &mut self,
+        query: &mut QueryCommand,
+    ) -> Result<Option<After>, SessionError> {
         let ruled = {
             let decoded = query.query();
             let attributes = decoded.named_attributes(self.client.capabilities());
@@ -155,7 +158,7 @@ impl PooledSession {
     }
 
     /// Asks about a command, and does what is to be done before it is sent.
-    pub(super) async fn rule(&mut self, input: &RuleInput<'_>) -> Result<Ruled, CutOff> {
+    pub(super) async fn rule(&mut self, input: &RuleInput<'_>) -> Result<Ruled, SessionError> {
         let rule_set = self.env.rule_set();
         let nothing = Counters::default();
         let counters = match input.form {
@@ -272,7 +275,7 @@ impl PooledSession {
                 false => LocalTime::of_unix(0, 0),
             },
             chance: Chance::Thrown {
-                session: self.routing.settings().luck,
+                session: self.routing.settings().random,
                 statement: self.env.relay.login.dice.borrow_mut().throw(),
             },
         };

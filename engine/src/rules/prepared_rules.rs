@@ -20,7 +20,7 @@ use backend::prepared_statement::{Original, StatementKey};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::query_command::Carries;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 
 /// What becomes of a statement that is to be prepared.
 pub(crate) enum Preparing {
@@ -38,7 +38,7 @@ impl PooledSession {
         &mut self,
         key: StatementKey,
         sequence: u8,
-    ) -> Result<Preparing, CutOff> {
+    ) -> Result<Preparing, SessionError> {
         let original = Original {
             text: key.text.clone(),
             facts: Rc::clone(&key.facts),
@@ -74,7 +74,7 @@ impl PooledSession {
         key: &StatementKey,
         attributes: &[QueryAttribute<'_>],
         sequence: u8,
-    ) -> Result<Option<After>, CutOff> {
+    ) -> Result<Option<After>, SessionError> {
         let (text, facts) = key.original();
         let carries = match attributes {
             [] => Carries::Nothing,
@@ -96,7 +96,7 @@ impl PooledSession {
 
     /// Asks about a statement of which only the beginning is there. It is passed on as it is, or not at
     /// all: then the session ends, since nobody takes the rest of it.
-    pub(crate) fn rule_large(&mut self, incoming: &Incoming) -> Result<(), CutOff> {
+    pub(crate) fn rule_large(&mut self, incoming: &Incoming) -> Result<(), SessionError> {
         let argument = incoming.argument();
         let Ok(query) = Query::decode(&argument, self.client.capabilities()) else {
             return Ok(());
@@ -127,7 +127,7 @@ impl PooledSession {
             _ => errors::too_large_for_rules().into(),
         };
         let failure = Failure::new(FailureKind::PayloadTooLarge, text);
-        Err(CutOff::new(
+        Err(SessionError::new(
             failure,
             Some(incoming.sequence.wrapping_add(1)),
         ))

@@ -15,14 +15,14 @@ use command::target::CommandTarget;
 use link::client_command::Incoming;
 use link::dialogue::Legs;
 use registry::session_info::SessionKind;
-use relay::outcome::{After, CutOff, Relayed};
+use relay::outcome::{After, Relayed, SessionError};
 use relay::relay::Relay;
 use relay::relayed_session::{KeptUntilEnd, LastLogin, RelayedSession};
 use session::effect::Effect;
 
 impl PooledSession {
     /// Hands the session over to the relay: from here on it has one backend connection to its end.
-    pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, CutOff> {
+    pub(crate) async fn hand_over(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let ordered = self.policy_target(&Facts::default());
         let target = ordered.unwrap_or(CommandTarget::Home);
         if let Err(failure) = self.hold(target).await {
@@ -52,7 +52,11 @@ impl PooledSession {
     }
 
     /// From this command on the session is relayed over this connection, which has the session's state.
-    fn relay_over(&mut self, conn: Box<BackendConn>, incoming: Incoming) -> Result<After, CutOff> {
+    fn relay_over(
+        &mut self,
+        conn: Box<BackendConn>,
+        incoming: Incoming,
+    ) -> Result<After, SessionError> {
         let thread_id = conn.thread_id;
         let sequences = match self.client.is_compressed() || conn.is_compressed() {
             false => Sequences::Checked,
@@ -82,22 +86,22 @@ impl PooledSession {
             (client, conn.leg),
             tracker,
             (Arc::clone(&backend), server),
-            Rc::clone(&self.watch),
+            Rc::clone(&self.control),
             Rc::clone(&self.env.relay),
         );
         let mut ahead = incoming.packets;
         ahead.extend(read);
         relay
             .put_ahead(ahead, Vec::new())
-            .map_err(|failure| CutOff::new(failure, None))?;
-        self.watch.settle(backend.id);
-        self.watch.note_of(|card| {
-            card.kind = SessionKind::Relayed;
-            card.thread_id = thread_id;
+            .map_err(|failure| SessionError::new(failure, None))?;
+        self.control.settle(backend.id);
+        self.control.change_info(|info| {
+            info.kind = SessionKind::Relayed;
+            info.thread_id = thread_id;
         });
         relay.observe(capabilities);
         // From here on the server sees to that.
-        self.watch.may_wait(None);
+        self.control.may_wait(None);
         self.identity.pass_on(backend.id, thread_id);
         Ok(After::Relayed(Box::new(Relayed {
             relay,
@@ -127,9 +131,9 @@ impl PooledSession {
             thread_id,
         };
         let home = self.routing.into_home();
-        let (person, permit) = self.identity.into_places();
+        let (registration, permit) = self.identity.into_places();
         let kept = KeptUntilEnd {
-            person,
+            registration,
             slot: slot.or_else(|| home.map(|home| home.slot)),
             script,
             permit,

@@ -16,7 +16,7 @@ use command::current_command::CurrentCommand;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 
 /// What ends a pooled session's wait for a command.
 enum IdleEvent {
@@ -29,7 +29,10 @@ enum IdleEvent {
 impl PooledSession {
     /// Waits for the client's next command; `None` when it has closed. One of more bytes than `held_max` is not held
     /// whole.
-    pub(super) async fn next_command(&mut self, held_max: u64) -> Result<Option<Incoming>, CutOff> {
+    pub(super) async fn next_command(
+        &mut self,
+        held_max: u64,
+    ) -> Result<Option<Incoming>, SessionError> {
         let config = &self.settings.config;
         let bytes = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
         let held = bytes(held_max);
@@ -37,7 +40,7 @@ impl PooledSession {
         self.keeps_no_command();
         loop {
             // A session that was killed executes nothing more, even if its next command is there already.
-            if self.watch.is_asked(Ask::KillSession) {
+            if self.control.is_asked(Ask::KillSession) {
                 let killed = Failure::new(FailureKind::Killed, "Connection was killed");
                 return Err(self.unasked(killed));
             }
@@ -72,7 +75,7 @@ impl PooledSession {
                 IdleEvent::Closed => {
                     let text = "the client has closed the connection within a command";
                     let failure = Failure::new(FailureKind::ClientLeft, text);
-                    return Err(CutOff::new(failure, None));
+                    return Err(SessionError::new(failure, None));
                 }
             }
         }
@@ -83,10 +86,10 @@ impl PooledSession {
         &mut self,
         held_max: usize,
         context: &mut Context<'_>,
-    ) -> Poll<Result<IdleEvent, CutOff>> {
+    ) -> Poll<Result<IdleEvent, SessionError>> {
         let lost = |error: io::Error| {
             let text = format!("the connection to the client is lost: {error}");
-            CutOff::new(Failure::new(FailureKind::ClientLost, text), None)
+            SessionError::new(Failure::new(FailureKind::ClientLost, text), None)
         };
         if let Poll::Ready(Err(error)) = self.client.leg_mut().poll_drain(context) {
             return Poll::Ready(Err(lost(error)));
@@ -96,7 +99,7 @@ impl PooledSession {
             match self.poll_command_bytes(held_max, context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(IdleEvent::Closed)),
                 Poll::Ready(Ok(_)) => {
-                    self.watch.has_spoken();
+                    self.control.has_spoken();
                     return Poll::Ready(Ok(IdleEvent::Bytes));
                 }
                 // A reset is an end like any other here.
@@ -108,9 +111,9 @@ impl PooledSession {
             }
         }
         let is_whole = self.client.inbox().is_empty();
-        self.watch.note(self.env.relay.clock.now(), is_whole);
-        self.watch.stand(self.client.status());
-        self.watch.note_values(self.sql_state.session().values());
+        self.control.note(self.env.relay.clock.now(), is_whole);
+        self.control.stand(self.client.status());
+        self.control.note_values(self.sql_state.session().values());
         if let Some(cut) = self.heed(context) {
             return Poll::Ready(Err(cut));
         }
@@ -167,14 +170,14 @@ impl PooledSession {
     }
 
     /// What the worker asks of a session that is between two commands.
-    fn heed(&mut self, context: &Context<'_>) -> Option<CutOff> {
-        let asked = self.watch.poll_asked(context);
+    fn heed(&mut self, context: &Context<'_>) -> Option<SessionError> {
+        let asked = self.control.poll_asked(context);
         if asked.is_nothing() {
             return None;
         }
-        self.watch.withdraw(Ask::KillStatement);
-        self.watch.withdraw(Ask::EndHook);
-        self.watch.withdraw(Ask::BackendDown);
+        self.control.withdraw(Ask::KillStatement);
+        self.control.withdraw(Ask::EndHook);
+        self.control.withdraw(Ask::BackendDown);
         let is_at_rest = self.client.is_at_rest();
         let is_free = !self.client.status().contains(StatusFlags::IN_TRANS);
         if let Some(failure) = asked.end(is_at_rest, is_free) {
@@ -184,7 +187,7 @@ impl PooledSession {
             return Some(self.waited_too_long());
         }
         if asked.contains(Ask::IdleTransaction) && is_at_rest && !is_free {
-            let error = self.env.relay.idle_transaction(&self.watch);
+            let error = self.env.relay.idle_transaction(&self.control);
             let (kind, reason) = (FailureKind::IdleTransaction, CloseReason::IdleTransaction);
             if let Some(cut) = self.give_up_kept(kind, &error, reason) {
                 return Some(cut);
@@ -196,23 +199,23 @@ impl PooledSession {
         {
             return Some(cut);
         }
-        self.watch.withdraw(Ask::GiveUpKept);
-        self.watch.withdraw(Ask::IdleTransaction);
-        self.watch.withdraw(Ask::WaitTimeout);
-        self.watch.withdraw(Ask::IdleTimeout);
+        self.control.withdraw(Ask::GiveUpKept);
+        self.control.withdraw(Ask::IdleTransaction);
+        self.control.withdraw(Ask::WaitTimeout);
+        self.control.withdraw(Ask::IdleTimeout);
         self.leave_disabled()
     }
 
     /// A connection that is held is closed where its backend was disabled; with it ends a session that
     /// has more there than a transaction.
-    fn leave_disabled(&mut self) -> Option<CutOff> {
+    fn leave_disabled(&mut self) -> Option<SessionError> {
         let backend = self
             .held
             .lease
             .as_ref()
             .map(|lease| Arc::clone(&lease.conn.backend));
         let Some(backend) = backend else {
-            self.watch.withdraw(Ask::BackendDisabled);
+            self.control.withdraw(Ask::BackendDisabled);
             return None;
         };
         if !self.is_cut_off(backend.id) {
@@ -227,15 +230,15 @@ impl PooledSession {
     }
 
     /// The end of a session between two commands.
-    pub(crate) fn unasked(&self, failure: Failure) -> CutOff {
+    pub(crate) fn unasked(&self, failure: Failure) -> SessionError {
         let sequence = failure
             .kind
             .unasked_sequence(self.sql_state.session().flags().server);
-        CutOff::new(failure, sequence)
+        SessionError::new(failure, sequence)
     }
 
     /// The end that a server makes of a session after its `wait_timeout`.
-    fn waited_too_long(&self) -> CutOff {
+    fn waited_too_long(&self) -> SessionError {
         self.unasked(Failure::saying(
             FailureKind::IdleTimeout,
             errors::wait_timeout(),
@@ -244,11 +247,12 @@ impl PooledSession {
 
     /// Its `wait_timeout` may be another one now.
     pub(crate) fn note_wait_timeout(&self) {
-        self.watch.may_wait(self.sql_state.session().wait_timeout());
+        self.control
+            .may_wait(self.sql_state.session().wait_timeout());
     }
 
     /// A connection that is held between two commands may end by itself, and takes the session along.
-    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, CutOff>> {
+    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, SessionError>> {
         let Some(lease) = &mut self.held.lease else {
             return Poll::Pending;
         };
@@ -273,7 +277,7 @@ impl PooledSession {
         let cut = match words.filter(|words| ErrPacket::decode(words).is_ok()) {
             Some(words) => {
                 let failure = Failure::relaying(FailureKind::HeldBackendLost, text, words.to_vec());
-                CutOff::new(failure, Some(0))
+                SessionError::new(failure, Some(0))
             }
             None => {
                 let text = self.with_losses(text);

@@ -29,7 +29,7 @@ use login::login_env::SessionPermit;
 use login::redirect::first_ok;
 use login::server_login::{AdmittedLogin, STATUS_FIRST};
 use registry::session_control::SessionControl;
-use relay::outcome::CutOff;
+use relay::outcome::SessionError;
 use script_host::shadow_queue::Reflection;
 use session_parts::client_side::ClientSide;
 use session_parts::identity::{AccountLogin, Identity};
@@ -55,7 +55,7 @@ pub(crate) fn client_statements(settings: &Settings) -> ClientStatements<Stateme
 pub async fn begin(
     env: &Rc<EngineEnv>,
     explainer: &'static dyn Explainer,
-    watch: &Rc<SessionControl>,
+    control: &Rc<SessionControl>,
     settings: &Arc<Settings>,
     client: &PacketStream,
     admission: AdmittedLogin,
@@ -90,7 +90,7 @@ pub async fn begin(
         ),
         held: Held::default(),
         env: Rc::clone(env),
-        watch: Rc::clone(watch),
+        control: Rc::clone(control),
         settings: Arc::clone(settings),
         mode,
         sql_state: SqlState::new(
@@ -110,7 +110,7 @@ pub async fn begin(
             admission.scramble,
             env.pool_env.greeting.kept_of(admission.greeting),
             admission.listener,
-            (admission.person, place),
+            (admission.registration, place),
         ),
         explainer,
     };
@@ -186,7 +186,9 @@ impl PooledSession {
         {
             self.try_schema_on_connection(schema).await?;
         }
-        self.rest().await.map_err(|CutOff { failure, .. }| failure)
+        self.rest()
+            .await
+            .map_err(|SessionError { failure, .. }| failure)
     }
 
     async fn try_schema_on_connection(&mut self, schema: Vec<u8>) -> Result<(), Failure> {

@@ -6,14 +6,17 @@ use wire::Command;
 use crate::session::PooledSession;
 use command::command_policy::CommandPolicy;
 use link::reply_observer::{ObservedReply, ReplyObserver, Reports, Towards};
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script_hooks::packets::incoming_of;
 use script_hooks::waiting::{command, execution, miscounted, query};
 use script_host::shadow_queue::{QueuedScriptQuery, Replied};
 
 impl PooledSession {
     /// Runs what is asked, and says what came of it.
-    pub(super) async fn reply_to(&mut self, asked: QueuedScriptQuery) -> Result<After, CutOff> {
+    pub(super) async fn reply_to(
+        &mut self,
+        asked: QueuedScriptQuery,
+    ) -> Result<After, SessionError> {
         let (replied, after) = match &asked.inquiry.parameters {
             None => {
                 let payload = query(&asked.inquiry.text, self.client.capabilities());
@@ -32,7 +35,7 @@ impl PooledSession {
         &mut self,
         asked: &QueuedScriptQuery,
         parameters: &Parameters,
-    ) -> Result<(Replied, After), CutOff> {
+    ) -> Result<(Replied, After), SessionError> {
         let payload = command(Command::STMT_PREPARE, &asked.inquiry.text);
         let (heard, after) = self.hear(asked, Command::STMT_PREPARE, &payload).await?;
         let (Some((id, count)), After::Next) = (heard.prepared, &after) else {
@@ -58,7 +61,7 @@ impl PooledSession {
         asked: &QueuedScriptQuery,
         command: Command,
         payload: &[u8],
-    ) -> Result<(ObservedReply, After), CutOff> {
+    ) -> Result<(ObservedReply, After), SessionError> {
         let script = &self.settings.config.script;
         let limit = Some(script.timeout_query).filter(|it| !it.is_zero());
         let towards = Towards::Script {
@@ -69,7 +72,7 @@ impl PooledSession {
         self.command.policy = CommandPolicy::of_script(asked.inquiry.hint.clone(), limit);
         let observer =
             ReplyObserver::to(command, self.client.capabilities(), towards, &asked.scripts);
-        let observer = observer.map(|observer| observer.counted_in(&self.watch.memory));
+        let observer = observer.map(|observer| observer.counted_in(&self.control.memory));
         self.client.leg_mut().observer = observer.map(Box::new);
         let arrived = self.arrived(incoming_of(command, payload));
         let ran = Box::pin(self.perform(arrived)).await;

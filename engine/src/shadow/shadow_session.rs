@@ -19,7 +19,7 @@ use backend::prepared_statement::StatementKey;
 use command::current_command::CurrentCommand;
 use link::client_command::Incoming;
 use registry::worker_sessions::Registered;
-use relay::outcome::{After, CutOff};
+use relay::outcome::{After, SessionError};
 use script_host::shadow_queue::{
     Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
 };
@@ -29,7 +29,7 @@ impl PooledSession {
     /// A session like this one, in this cluster; none when there are too many sessions.
     pub fn beside(&self, cluster: ClusterId) -> Option<ShadowSession> {
         let (double, registered) = self.double(cluster)?;
-        let watch = Rc::clone(&registered.watch);
+        let control = Rc::clone(&registered.control);
         let (queue, items) = mpsc::channel(STATEMENTS_WAITING_MAX);
         let bytes = Rc::new(Cell::new(0));
         let left = Rc::clone(&bytes);
@@ -38,7 +38,7 @@ impl PooledSession {
             cluster,
             queue,
             bytes,
-            watch,
+            control,
         })
     }
 
@@ -49,7 +49,7 @@ impl PooledSession {
         let place = env.relay.login.shared.enter(sessions_max)?;
         let registered = env.relay.sessions.register();
         let login = &env.relay.login;
-        let person = login.session_registry.register(login.worker);
+        let registration = login.session_registry.register(login.worker);
         let state = SessionState::new(
             rules(self.identity.account(), self.mode),
             Rc::clone(self.sql_state.session().values()),
@@ -59,7 +59,7 @@ impl PooledSession {
             client: self.client.double(),
             held: Held::default(),
             env: Rc::clone(env),
-            watch: Rc::clone(&registered.watch),
+            control: Rc::clone(&registered.control),
             settings: self.settings.clone(),
             mode: self.mode,
             sql_state: self
@@ -68,7 +68,7 @@ impl PooledSession {
             tracking: Tracking::default(),
             routing: Routing::new(self.routing.state().elsewhere(cluster), Reflection::Itself),
             command: CurrentCommand::default(),
-            identity: self.identity.double((person, place)),
+            identity: self.identity.double((registration, place)),
             explainer: self.explainer,
         };
         Some((double, registered))
@@ -94,7 +94,7 @@ async fn run(
             Ok(_) => break,
             Err(cut) => Err(cut),
         };
-        if let Err(CutOff { failure, .. }) = rested {
+        if let Err(SessionError { failure, .. }) = rested {
             tracing::warn!(cause = failure.cause, user = %double.identity.account().id(), "a session of a script beside a client's has ended with an error");
             double.drop_lease(pool::CloseReason::Broken);
             break;
@@ -106,7 +106,7 @@ async fn run(
 }
 
 impl PooledSession {
-    async fn run_in_shadow(&mut self, work: Work) -> Result<After, CutOff> {
+    async fn run_in_shadow(&mut self, work: Work) -> Result<After, SessionError> {
         let command = |command, packets| Incoming {
             command,
             packets,

@@ -122,7 +122,7 @@ impl Planner {
         }
         if let Some(kill) = kill {
             // It never fails, but may have given the connection up.
-            let _ = self.session.outlive(kill).await;
+            let _ = self.session.wait_for_kill(kill).await;
             return Err(format!("there was no answer within {limit:?}"));
         }
         Ok(own)

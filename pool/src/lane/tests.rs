@@ -1,4 +1,4 @@
-//! A model of lanes: riders that come, go and are killed, heads that are slow, connections that break.
+//! A model of lanes: requests that come, go and are killed, heads that are slow, connections that break.
 //! Each statement is answered once, to its own session, or goes elsewhere, or is reported.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -26,7 +26,7 @@ enum Event {
     Leave {
         which: usize,
     },
-    /// Time passes, and it is looked whether the head overstays.
+    /// Time passes, and it is looked whether the head takes too long.
     Look {
         after_ms: u8,
     },
@@ -48,7 +48,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..120)
 }
 
-/// How a rider fared.
+/// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Answered,
@@ -72,7 +72,7 @@ struct Model {
 impl Model {
     fn fare(&mut self, request: u32, fate: Fate) {
         let before = self.fates.insert(request, fate);
-        assert_eq!(before, None, "rider {request} has two fates");
+        assert_eq!(before, None, "request {request} ends twice");
     }
 }
 
@@ -188,7 +188,7 @@ proptest! {
                 }
             }
             let wanted = model.wire.iter().filter(|it| !model.fates.contains_key(it)).count();
-            prop_assert_eq!(lane.riders(), wanted);
+            prop_assert_eq!(lane.waiting(), wanted);
             prop_assert_eq!(lane.depth(), model.wire.len());
         }
         // What is left is answered in its order.
@@ -199,10 +199,10 @@ proptest! {
                 model.fare(request, Fate::Answered);
             }
         }
-        prop_assert_eq!(lane.riders(), 0);
+        prop_assert_eq!(lane.waiting(), 0);
         let boarded = (0..next).filter(|request| !model.refused.contains(request));
         for request in boarded {
-            prop_assert!(model.fates.contains_key(&request), "rider {} is lost", request);
+            prop_assert!(model.fates.contains_key(&request), "request {} is lost", request);
         }
     }
 }
@@ -213,10 +213,10 @@ fn a_head_is_overdue_if_it_delays_others_for_many_times_its_usual_duration() {
     lane.submit(1, (), MS).unwrap();
     let late = MS * 16;
     // It has not been sent.
-    assert!(!lane.overstays(late));
+    assert!(!lane.takes_too_long(late));
     assert!(lane.departs(Duration::ZERO));
     // Nobody waits behind it.
-    assert!(lane.overstays(late) && !lane.is_overdue(late));
+    assert!(lane.takes_too_long(late) && !lane.is_overdue(late));
     lane.submit(2, (), MS).unwrap();
     assert!(!lane.departs(MS));
     assert!(!lane.is_overdue(late - MS));
@@ -234,7 +234,7 @@ fn an_overdue_head_of_a_withdrawn_request_is_abandoned() {
     let request_id = lane.submit(1, (), MS).unwrap();
     lane.departs(Duration::ZERO);
     let late = MS * 16;
-    assert!(lane.overstays(late) && !lane.abandons_head(late));
+    assert!(lane.takes_too_long(late) && !lane.abandons_head(late));
     lane.leave(request_id).unwrap();
     assert!(!lane.abandons_head(late - MS));
     assert!(lane.abandons_head(late));
@@ -242,7 +242,7 @@ fn an_overdue_head_of_a_withdrawn_request_is_abandoned() {
     assert!(!lane.abandons_head(late + MS));
     assert!(lane.abandons_head(late * 2));
     lane.ends(late * 2);
-    assert!(!lane.overstays(late * 4) && !lane.abandons_head(late * 4));
+    assert!(!lane.takes_too_long(late * 4) && !lane.abandons_head(late * 4));
 }
 
 #[test]
@@ -260,10 +260,10 @@ fn each_overdue_head_of_withdrawn_requests_is_abandoned() {
 
 #[test]
 fn no_habit_makes_patience_too_short_or_too_long() {
-    for (habit, patience) in [(Duration::ZERO, PATIENCE_MIN), (MS * 1000, PATIENCE_MAX)] {
+    for (usual_time, patience) in [(Duration::ZERO, PATIENCE_MIN), (MS * 1000, PATIENCE_MAX)] {
         let mut lane: Lane<u32, ()> = Lane::default();
-        lane.submit(1, (), habit).unwrap();
-        lane.submit(2, (), habit).unwrap();
+        lane.submit(1, (), usual_time).unwrap();
+        lane.submit(2, (), usual_time).unwrap();
         lane.departs(Duration::ZERO);
         assert!(!lane.is_overdue(patience - MS));
         assert!(lane.is_overdue(patience));
@@ -315,7 +315,7 @@ fn a_statement_of_its_own_keeps_its_place_whoever_is_cleared() {
             sent_at,
         })
     };
-    assert_eq!((lane.depth(), lane.riders()), (3, 2));
+    assert_eq!((lane.depth(), lane.waiting()), (3, 2));
     assert_eq!(lane.clear(), ['b']);
     assert_eq!(lane.ends(MS), ended(Some('a'), 'a', Duration::ZERO));
     assert!(matches!(lane.head(), Some((None, 'p'))));

@@ -45,7 +45,7 @@ impl Facts {
             at: worker.relay.pool.system.clock.wall(),
             event,
             port: "clients",
-            session: registered.watch.card().map_or(0, |card| card.id),
+            session: registered.control.info().map_or(0, |info| info.id),
             user: self.client_login.user.clone(),
             client: self.client.to_string(),
             schema: self.client_login.schema.clone(),
@@ -70,14 +70,14 @@ impl Facts {
     }
 
     /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.
-    pub(super) fn publish(&self, watch: &SessionControl, way: SessionKind, id: Option<u32>) {
-        watch.note_of(|card| {
-            card.id = id.unwrap_or(card.id);
-            card.user = self.client_login.user.as_str().into();
-            card.schema = self.client_login.schema.as_str().into();
-            card.thread_id = self.thread_id;
-            card.kind = way;
-            card.timeout_idle_transaction = self.client_login.timeout_idle_transaction;
+    pub(super) fn publish(&self, control: &SessionControl, way: SessionKind, id: Option<u32>) {
+        control.change_info(|info| {
+            info.id = id.unwrap_or(info.id);
+            info.user = self.client_login.user.as_str().into();
+            info.schema = self.client_login.schema.as_str().into();
+            info.thread_id = self.thread_id;
+            info.kind = way;
+            info.timeout_idle_transaction = self.client_login.timeout_idle_transaction;
         });
     }
 

@@ -50,13 +50,13 @@ pub(super) async fn take_in(
     let NewSession {
         worker, settings, ..
     } = newcomer;
-    let watch = &newcomer.registered.watch;
+    let control = &newcomer.registered.control;
     let begun = async {
         let script = own_script(worker, &client, &admission, script, facts)?;
         let mut begun = begin_pooled(
             &worker.engine,
             &SessionExplainer,
-            watch,
+            control,
             settings,
             &client,
             admission,

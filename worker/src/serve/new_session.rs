@@ -24,7 +24,7 @@ impl<'a> NewSession<'a> {
     pub fn context(&self) -> SessionContext<'a> {
         SessionContext {
             env: &self.worker.relay,
-            control: &self.registered.watch,
+            control: &self.registered.control,
             settings: self.settings,
         }
     }

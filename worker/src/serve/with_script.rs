@@ -27,11 +27,11 @@ pub(super) async fn run_scripted(
     worker: &Worker,
     mut session: Scripted,
 ) -> Result<SessionEnd, Failure> {
-    let id = session.person.as_ref().map(Registration::id);
+    let id = session.registration.as_ref().map(Registration::id);
     session.stand();
     if let Some(id) = id {
-        let watch = Rc::clone(&session.watch);
-        worker.session_registry.borrow_mut().insert(id, watch);
+        let control = Rc::clone(&session.control);
+        worker.session_registry.borrow_mut().insert(id, control);
     }
     let ran = session.run().await;
     if let Some(id) = id {
@@ -90,7 +90,7 @@ pub(super) async fn begin_scripted(
     let begun = tokio::select! {
         biased;
         begun = begun => begun,
-        asked = registered.watch.asked_to_end() => Err(asked),
+        asked = registered.control.asked_to_end() => Err(asked),
     };
     let failed = match begun {
         Ok((Entry::Scripted(begun), place)) => {
@@ -99,8 +99,8 @@ pub(super) async fn begin_scripted(
                 facts.backend = Some(server.backend.name.clone());
                 facts.thread_id = server.greeting.thread_id;
             }
-            let id = session.person.as_ref().map(Registration::id);
-            facts.publish(&registered.watch, SessionKind::Scripted, id);
+            let id = session.registration.as_ref().map(Registration::id);
+            facts.publish(&registered.control, SessionKind::Scripted, id);
             return Ok(LoggedInSession::Scripted(Box::new(session)));
         }
         Ok((Entry::Examined(admission, hooks), place)) => {

@@ -15,7 +15,7 @@ impl Worker {
         let given_up = limits.take_uses(self.index, self.uses(), &config.pool, now);
         for ((account, backend), count) in given_up {
             let watches = self.relay.sessions.borrow();
-            let sessions = watches.iter().map(|(_, watch)| watch);
+            let sessions = watches.iter().map(|(_, control)| control);
             let given_up =
                 have_given_up(sessions, (&account, backend), count, self.relay.clock.now());
             pools.forced_ends.count_kept_for_others(given_up);
@@ -26,9 +26,9 @@ impl Worker {
     pub(super) fn uses(&self) -> Uses {
         let second = self.relay.clock.now();
         let mut uses = Uses::new();
-        for (_, watch) in self.relay.sessions.borrow().iter() {
-            if let Some(account) = watch.account() {
-                *uses.entry((account, watch.backend())).or_default() += use_of(watch, second);
+        for (_, control) in self.relay.sessions.borrow().iter() {
+            if let Some(account) = control.account() {
+                *uses.entry((account, control.backend())).or_default() += use_of(control, second);
             }
         }
         uses

@@ -13,19 +13,19 @@ impl Worker {
         if let Some(backend) = kill.at {
             return self.end_hook_at(backend, kill.id);
         }
-        if let Some(watch) = self.session_registry.borrow().get(&kill.id) {
+        if let Some(control) = self.session_registry.borrow().get(&kill.id) {
             match kill.scope {
-                KillScope::Statement => watch.kill_statement(kill.requested_at),
-                KillScope::Connection => watch.ask(Ask::KillSession),
+                KillScope::Statement => control.kill_statement(kill.requested_at),
+                KillScope::Connection => control.ask(Ask::KillSession),
             }
         }
     }
 
     /// A backend has killed what ran on this connection: a hook whose session has it waits no longer.
     fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
-        for (_, watch) in self.relay.sessions.borrow().iter() {
-            if watch.has_waiting_hook_at(backend, thread_id) {
-                watch.ask(Ask::EndHook);
+        for (_, control) in self.relay.sessions.borrow().iter() {
+            if control.has_waiting_hook_at(backend, thread_id) {
+                control.ask(Ask::EndHook);
             }
         }
     }
@@ -34,12 +34,12 @@ impl Worker {
     /// it is not here.
     pub(super) fn kill_by_info(&self, kill: Kill) -> Option<Killed> {
         let watches = self.relay.sessions.borrow();
-        let mut found = watches.iter().filter_map(|(_, watch)| {
-            let card = watch.card().filter(|card| card.id == kill.id)?;
-            Some((watch, card))
+        let mut found = watches.iter().filter_map(|(_, control)| {
+            let info = control.info().filter(|info| info.id == kill.id)?;
+            Some((control, info))
         });
-        let (watch, card) = found.next()?;
-        match (kill.scope, card.kind, watch.backend()) {
+        let (control, info) = found.next()?;
+        match (kill.scope, info.kind, control.backend()) {
             (KillScope::Statement, SessionKind::Relayed | SessionKind::Joined, Some(backend)) => {
                 if !self.relay.has_monitor() {
                     let why = "KILL QUERY of a session that is not pooled needs health.monitor_user; \
@@ -48,19 +48,19 @@ impl Worker {
                 }
                 self.plane_context.report(Report::KillStatement {
                     backend,
-                    thread_id: card.thread_id,
+                    thread_id: info.thread_id,
                     why: KillReason::Asked,
                 });
             }
             (KillScope::Statement, SessionKind::Scripted, _)
-                if !watch.has_waiting_hook() && !self.relay.has_monitor() =>
+                if !control.has_waiting_hook() && !self.relay.has_monitor() =>
             {
                 let why = "KILL QUERY of a session that runs a script and is not pooled needs \
                            health.monitor_user unless a hook waits; KILL without QUERY ends the session";
                 return Some(Killed::Impossible(why));
             }
-            (KillScope::Statement, _, _) => watch.kill_statement(kill.requested_at),
-            (KillScope::Connection, _, _) => watch.ask(Ask::KillSession),
+            (KillScope::Statement, _, _) => control.kill_statement(kill.requested_at),
+            (KillScope::Connection, _, _) => control.ask(Ask::KillSession),
         }
         Some(Killed::Told)
     }

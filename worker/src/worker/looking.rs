@@ -18,7 +18,7 @@ impl Worker {
         WorkerView {
             worker: self.index,
             sessions: sessions
-                .filter_map(|(_, watch)| self.view_of(watch))
+                .filter_map(|(_, control)| self.view_of(control))
                 .collect(),
             refused_reads: self.engine.refused.len(),
             pools: self.engine.pool.views(&self.uses()),
@@ -34,49 +34,49 @@ impl Worker {
         }
     }
 
-    fn view_of(&self, watch: &SessionControl) -> Option<SessionView> {
-        let card = watch.card()?;
-        let (activity, state_seconds) = watch.activity(self.relay.clock.now());
-        let age = self.plane_context.now().since(card.began);
-        let (state, state_seconds) = match (card.kind, activity) {
+    fn view_of(&self, control: &SessionControl) -> Option<SessionView> {
+        let info = control.info()?;
+        let (activity, state_seconds) = control.activity(self.relay.clock.now());
+        let age = self.plane_context.now().since(info.began);
+        let (state, state_seconds) = match (info.kind, activity) {
             (SessionKind::Login, _) => (SessionState::Login, u32::try_from(age.as_secs()).ok()?),
             (SessionKind::Joined, _) => {
-                let bytes = self.relay.joins.note(card.id).unwrap_or_default();
+                let bytes = self.relay.joins.note(info.id).unwrap_or_default();
                 let age_seconds = u32::try_from(age.as_secs()).ok()?;
                 (SessionState::Joined(bytes), age_seconds)
             }
             (_, Activity::Idle) => (SessionState::Idle, state_seconds),
             (_, Activity::Running) => (SessionState::Running, state_seconds),
         };
-        let is_pooled = matches!(card.kind, SessionKind::Pooled(_));
-        let pins = watch.pins().filter(|_| is_pooled);
+        let is_pooled = matches!(info.kind, SessionKind::Pooled(_));
+        let pins = control.pins().filter(|_| is_pooled);
         let is_running = state == SessionState::Running;
         let uses = !is_pooled || pins.is_some() || is_running;
         let thread_id = match is_pooled && uses {
-            true => watch.thread(),
-            false => card.thread_id,
+            true => control.thread(),
+            false => info.thread_id,
         };
-        let digest = Some(watch.digest()).filter(|digest| is_running && *digest > 0);
-        let named = (!card.schema.is_empty()).then(|| card.schema.to_string());
+        let digest = Some(control.digest()).filter(|digest| is_running && *digest > 0);
+        let named = (!info.schema.is_empty()).then(|| info.schema.to_string());
         Some(SessionView {
-            id: card.id,
+            id: info.id,
             worker: self.index,
-            user: card.user.into(),
-            client: card.client,
-            listener: card.listener.address.to_string(),
+            user: info.user.into(),
+            client: info.client,
+            listener: info.listener.address.to_string(),
             schema: match is_pooled {
-                true => watch.schema(),
+                true => control.schema(),
                 false => named,
             },
             state,
             state_seconds,
             age,
-            mode: card.kind.name(),
-            backend: watch.backend().filter(|_| uses),
+            mode: info.kind.name(),
+            backend: control.backend().filter(|_| uses),
             thread_id: Some(thread_id).filter(|id| *id > 0),
             digest,
             statement: digest.and_then(|digest| self.relay.recorder.stats.known_text(digest)),
-            is_in_transaction: watch.status().contains(StatusFlags::IN_TRANS),
+            is_in_transaction: control.status().contains(StatusFlags::IN_TRANS),
             pins,
         })
     }

@@ -24,9 +24,9 @@ impl Worker {
         if disabled.is_empty() {
             return;
         }
-        for (_, watch) in self.relay.sessions.borrow().iter() {
-            if watch.backend().is_some_and(|it| disabled.contains(&it)) {
-                watch.ask(Ask::BackendDisabled);
+        for (_, control) in self.relay.sessions.borrow().iter() {
+            if control.backend().is_some_and(|it| disabled.contains(&it)) {
+                control.ask(Ask::BackendDisabled);
             }
         }
         self.engine.lanes.clear(&disabled);
@@ -45,15 +45,15 @@ impl Worker {
         let changed = backends.filter(|it| role(&topology, *it) != role(before, *it));
         let changed: Vec<_> = changed.collect();
         if !changed.is_empty() {
-            for (_, watch) in self.relay.sessions.borrow().iter() {
-                let is_there = watch.backend().is_some_and(|it| changed.contains(&it));
+            for (_, control) in self.relay.sessions.borrow().iter() {
+                let is_there = control.backend().is_some_and(|it| changed.contains(&it));
                 let is_relayed = || {
-                    watch
-                        .card()
+                    control
+                        .info()
                         .is_some_and(|it| it.kind == SessionKind::Relayed)
                 };
                 if is_there && is_relayed() {
-                    watch.ask(Ask::RoleChanged);
+                    control.ask(Ask::RoleChanged);
                 }
             }
         }
@@ -84,16 +84,16 @@ impl Worker {
     /// limit of its own.
     fn end_idle(&self, limit: Duration, idle_transaction: Duration) {
         let second = self.relay.clock.now();
-        for (_, watch) in self.relay.sessions.borrow().iter() {
-            let idle = Duration::from_secs(u64::from(watch.idle_seconds(second)));
+        for (_, control) in self.relay.sessions.borrow().iter() {
+            let idle = Duration::from_secs(u64::from(control.idle_seconds(second)));
             if !limit.is_zero() && idle > limit {
-                watch.ask(Ask::IdleTimeout);
+                control.ask(Ask::IdleTimeout);
             }
-            if watch.has_idle_transaction(second, idle_transaction) {
-                watch.ask(Ask::IdleTransaction);
+            if control.has_idle_transaction(second, idle_transaction) {
+                control.ask(Ask::IdleTransaction);
             }
-            if watch.has_waited_too_long(second) {
-                watch.ask(Ask::WaitTimeout);
+            if control.has_waited_too_long(second) {
+                control.ask(Ask::WaitTimeout);
             }
         }
     }
@@ -101,10 +101,10 @@ impl Worker {
     /// Ends sessions whose clients have closed their side, and whose statements have said nothing for `limit`.
     fn end_half_closed(&self, limit: Duration) {
         let second = self.relay.clock.now();
-        for (_, watch) in self.relay.sessions.borrow().iter() {
-            let waited = watch.half_closed_seconds(second);
+        for (_, control) in self.relay.sessions.borrow().iter() {
+            let waited = control.half_closed_seconds(second);
             if waited.is_some_and(|waited| Duration::from_secs(u64::from(waited)) > limit) {
-                watch.ask(Ask::ClientGone);
+                control.ask(Ask::ClientGone);
             }
         }
     }
@@ -126,18 +126,18 @@ impl Worker {
         }
         let second = self.relay.clock.now();
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
-        for (_, watch) in self.relay.sessions.borrow().iter() {
-            let Some((backend, waited)) = watch.waits_for(second) else {
+        for (_, control) in self.relay.sessions.borrow().iter() {
+            let Some((backend, waited)) = control.waits_for(second) else {
                 continue;
             };
             let Some((_, down_for)) = gone.iter().find(|(id, _)| *id == backend) else {
                 continue;
             };
-            let is_unheard = watch
+            let is_unheard = control
                 .unheard_seconds(second)
                 .is_some_and(|unheard| seconds(unheard) > *down_for);
             if seconds(waited) > limit || is_unheard {
-                watch.ask(Ask::BackendDown);
+                control.ask(Ask::BackendDown);
             }
         }
     }
