@@ -91,7 +91,7 @@ fn pressed(figures: &mut Figures, code: KeyCode, modifiers: KeyModifiers) -> The
         match code {
             KeyCode::Char(letter) => figures.filter.push(letter),
             KeyCode::Backspace => drop(figures.filter.pop()),
-            KeyCode::ServerLogin => figures.is_typing = false,
+            KeyCode::Enter => figures.is_typing = false,
             KeyCode::Esc => {
                 figures.is_typing = false;
                 figures.filter.clear();
