@@ -29,6 +29,17 @@ pub struct Running {
     pub thread_id: u32,
 }
 
+impl Running {
+    /// A statement that runs on this connection.
+    #[inline]
+    pub fn on(conn: &BackendConn) -> Self {
+        Self {
+            backend: Arc::clone(&conn.backend),
+            thread_id: conn.thread_id,
+        }
+    }
+}
+
 /// The longest wait for a kill of one's own.
 pub const TIMEOUT_KILL: Duration = Duration::from_secs(5);
 

@@ -6,6 +6,7 @@
 //!                 ├─ Statement      a text, an execution, or a command that runs no statement
 //!                 ├─ CommandPolicy  what rules, hints and scripts want of it; Injecting: what is sent around it
 //!                 ├─ CommandTarget  where it goes
+//!                 ├─ kill           what a KILL names, and how a server is asked about it
 //!                 ├─ Job            what is sent to the backend; Repeat: whether it may be sent again
 //!                 └─ Ending         how it has ended
 //! ```
@@ -18,6 +19,7 @@ pub mod delivery;
 pub mod ending;
 pub mod injecting;
 pub mod job;
+pub mod kill;
 pub mod literals;
 pub mod repeat;
 pub mod statement;

@@ -5,8 +5,6 @@ pub(crate) mod forward_reply;
 pub(crate) mod observe;
 pub(crate) mod preamble;
 
-use std::sync::Arc;
-
 use config::ReadPolicy;
 use route::BackendId;
 
@@ -19,7 +17,6 @@ use backend::connection::BackendConn;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::RestoreFailed;
 use backend::exchange_outcome::{Done, ExchangeError, Reached};
-use backend::kill_thread::Running;
 use backend::times::{StatementPath, Traffic};
 use command::delivery::Delivery;
 use command::job::{Haste, Job};
@@ -28,7 +25,7 @@ use link::client_command::{EndOf, Passage};
 impl PooledSession {
     /// Sends a command and passes its reply on. The connection stays the session's.
     pub(crate) async fn exchange(&mut self, job: &Job<'_>) -> Result<Done, ExchangeError> {
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Err(ExchangeError::no_connection());
         };
         let flight = self.env.loads.begin(lease.conn.backend.id);
@@ -58,7 +55,7 @@ impl PooledSession {
                 flight.answered_in(self.command.timing.taken());
             }
         }
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         outcome
     }
 
@@ -95,10 +92,7 @@ impl PooledSession {
         self.sql_state.pending_answers().takes(conn);
         self.tracking.forget_changes();
         self.routing.state_mut().runs_at(conn.backend.id);
-        self.held.running = Some(Running {
-            backend: Arc::clone(&conn.backend),
-            thread_id: conn.thread_id,
-        });
+        self.held.begin_statement(conn);
         self.control.settle_at(conn.backend.id, conn.thread_id);
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use pool::CloseReason;
 use route::{BackendId, KillScope};
 use session::state::{Answered, List, Needs};
-use sql::{Facts, Flags, Kill as How, Killed};
+use sql::Facts;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::Command;
@@ -31,6 +31,7 @@ use backend::kill_thread::Running;
 use backend::own_reply::own_command;
 use command::ending::Ending;
 use command::job::{Haste, Job};
+use command::kill::kill_target::KillTarget;
 use command::repeat::Repeat;
 use command::target::CommandTarget;
 use link::client_command::Incoming;
@@ -45,14 +46,6 @@ pub(crate) enum Killing {
     Told(Ending),
     /// It names a thread of the server's own: that is asked.
     Left,
-}
-
-/// What a client wants killed.
-pub struct Target {
-    /// The id that the client has named.
-    pub id: u32,
-    /// What ends: the session or its statement.
-    pub scope: KillScope,
 }
 
 impl PooledSession {
@@ -71,7 +64,7 @@ impl PooledSession {
             return self.plain(incoming).await;
         }
         let scope = KillScope::Connection;
-        let target = Target { id, scope };
+        let target = KillTarget { id, scope };
         let killing = self.kill_target(incoming.sequence, target, CommandPart::Whole);
         match killing.await? {
             Killing::Told(told) => Ok(told.after),
@@ -84,7 +77,7 @@ impl PooledSession {
     async fn kill_target(
         &mut self,
         sequence: u8,
-        target: Target,
+        target: KillTarget,
         part: CommandPart,
     ) -> Result<Killing, SessionError> {
         if target.id == self.identity.id() {
@@ -113,7 +106,7 @@ impl PooledSession {
     async fn kill_session(
         &mut self,
         sequence: u8,
-        target: Target,
+        target: KillTarget,
         part: CommandPart,
         is_own: bool,
     ) -> Result<Killing, SessionError> {
@@ -172,9 +165,9 @@ impl PooledSession {
         if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence).map(told);
         }
-        let argument = self.held.lease.as_ref().map(|lease| {
-            let statement = statement(scope, lease.conn.thread_id);
-            ask::text(&lease.conn, statement)
+        let argument = self.held.connection().map(|conn| {
+            let statement = statement(scope, conn.thread_id);
+            ask::text(conn, statement)
         });
         let incoming = Incoming {
             command: Command::QUERY,
@@ -246,11 +239,11 @@ impl PooledSession {
         if self.hold(CommandTarget::Same).await.is_err() {
             return false;
         }
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return false;
         };
         // What it asks is not its client's, and may make the server forget what sessions may ask.
-        let Ok(own) = ask_apart(&self.env.pool_env, &mut lease.conn, "SHOW GRANTS").await else {
+        let Ok(own) = ask_apart(&self.env.pool_env, conn, "SHOW GRANTS").await else {
             self.drop_lease(CloseReason::Broken);
             return false;
         };
@@ -261,11 +254,9 @@ impl PooledSession {
     /// A kill of this session's own statement has come: it is on its way from here on. One before, if it has
     /// arrived, was too early: the server had not begun.
     pub(crate) fn kill_own_statement(&mut self) {
-        let Some(running) = &self.held.running else {
-            return;
-        };
-        if self.held.kill.as_ref().is_none_or(JoinHandle::is_finished) {
-            self.held.kill = Some(self.kill_thread(running, KillScope::Statement));
+        if let Some(running) = self.held.statement_to_kill() {
+            let kill = self.kill_thread(running, KillScope::Statement);
+            self.held.note_kill(kill);
         }
     }
 
@@ -290,15 +281,8 @@ impl PooledSession {
         if keeping.is_err() {
             self.drop_lease(CloseReason::Broken);
         }
-        let Some(lease) = &mut self.held.lease else {
-            return Ok(());
-        };
-        let nothing = ask::text(&lease.conn, "DO 0");
-        let answered = timeout(
-            TIMEOUT_ABSORB,
-            lease.conn.ask(&self.env.pool_env, Command::QUERY, &nothing),
-        );
-        if !matches!(answered.await, Ok(Ok(_))) {
+        let asked = self.held.ask(&self.env.pool_env, "DO 0");
+        if !matches!(timeout(TIMEOUT_ABSORB, asked).await, Ok(Ok(_))) {
             self.drop_lease(CloseReason::Broken);
         }
         Ok(())
@@ -307,33 +291,3 @@ impl PooledSession {
 
 /// How long a connection has to answer after a kill.
 const TIMEOUT_ABSORB: Duration = Duration::from_secs(2);
-
-/// Whom a KILL of a session with a connection of its own names; `own` is that one's id at its backend.
-pub fn killed_by(text: &[u8], own: u32, flags: Flags) -> Option<Target> {
-    let facts = sql::facts(text, flags);
-    let kill = facts.kill_text(text, flags)?;
-    let scope = scope_of(kill.kill)?;
-    let id = match kill.killed(flags) {
-        Killed::Own => own,
-        Killed::Id(id) => thread_id(id, flags).try_into().ok()?,
-        Killed::Account | Killed::Expression => return None,
-    };
-    Some(Target { id, scope })
-}
-
-/// What a KILL with a connection's id ends; none where it names something else.
-fn scope_of(kill: How) -> Option<KillScope> {
-    match kill {
-        How::Connection => Some(KillScope::Connection),
-        How::Query => Some(KillScope::Statement),
-        How::QueryId | How::User | How::QueryOfUser => None,
-    }
-}
-
-/// The thread that a server takes a number for: MySQL has but 32 bits for it.
-fn thread_id(number: u64, flags: Flags) -> u64 {
-    match flags.server {
-        sql::Server::MySql(_) => number & u64::from(u32::MAX),
-        sql::Server::MariaDb(_) | sql::Server::Unknown => number,
-    }
-}

@@ -40,7 +40,7 @@ pub mod engine_env;
 mod exchange;
 pub mod failure;
 mod injection;
-pub mod kill;
+mod kill;
 mod lanes;
 mod limits;
 mod mirror;

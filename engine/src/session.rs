@@ -17,7 +17,6 @@ use pool::CloseReason;
 use sql::ProxyExplain;
 use wire::Command;
 
-use crate::backend::held::Held;
 use crate::engine_env::EngineEnv;
 use crate::routing::session_routing::Routing;
 use crate::session::text_table::TextTable;
@@ -31,6 +30,7 @@ use registry::last_word::comes_to_be_told;
 use registry::session_control::SessionControl;
 use relay::outcome::{After, SessionError};
 use session_parts::client_side::ClientSide;
+use session_parts::held::Held;
 use session_parts::identity::Identity;
 use session_parts::sql_state::SqlState;
 use session_parts::tracking::Tracking;
@@ -219,7 +219,7 @@ impl PooledSession {
 
     /// The session has ended well: what it held ends, and the connection goes back.
     pub async fn leave(&mut self) {
-        if self.held.lease.is_some() {
+        if self.held.has_connection() {
             self.begin_anew().await;
         }
         self.give_back();
@@ -242,11 +242,7 @@ impl PooledSession {
     /// The backend whose connection is held, by name.
     pub fn backend_name(&self) -> Option<String> {
         let at_home = || self.routing.home().map(|home| home.name.clone());
-        let held = self
-            .held
-            .lease
-            .as_ref()
-            .map(|lease| lease.conn.backend.name.clone());
+        let held = self.held.backend().map(|backend| backend.name.clone());
         held.or_else(at_home)
     }
 }

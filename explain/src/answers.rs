@@ -100,10 +100,10 @@ fn explain_session(session: &PooledSession) -> TextTable {
         false => pins.to_string(),
     };
     answer.row(["pins", &pins]);
-    match &session.held.lease {
-        Some(lease) => {
-            answer.row(["connection", &lease.conn.backend.name]);
-            answer.row(["connection id", &lease.conn.thread_id.to_string()]);
+    match session.held.connection() {
+        Some(conn) => {
+            answer.row(["connection", &conn.backend.name]);
+            answer.row(["connection id", &conn.thread_id.to_string()]);
         }
         None => answer.row(["connection", "(none: one is taken for each statement)"]),
     }

@@ -158,12 +158,7 @@ async fn explain(mut planner: Planner, registered: Registered, explaining: Expla
     let turn = env.relay.recorder.stats.explaining.acquire().await;
     let came = planner.plan_of(&explaining).await;
     planner.end_planning().await;
-    let backend = planner
-        .session
-        .held
-        .lease
-        .as_ref()
-        .map(|lease| Arc::clone(&lease.conn.backend));
+    let backend = planner.session.held.backend().cloned();
     let name = backend.as_ref().map_or("", |it| &it.name);
     if let Err(cause) = &came {
         tracing::debug!(cause, backend = name, "a statement cannot be explained");
@@ -259,7 +254,7 @@ impl Planner {
             .session
             .restore_state_first(&mut lease.conn, &Needs::NONE)
             .await;
-        self.session.held.lease = Some(lease);
+        self.session.held.put(lease);
         match equal {
             Ok(()) => Ok(()),
             Err(_) => {

@@ -65,16 +65,16 @@ fn tell_way(
         }
         None => told.wanted(session.wanted(facts)),
     }
-    match &session.held.lease {
+    match session.held.connection() {
         Some(_)
             if session.routing.optimistic().is_some() && command_target == CommandTarget::Home =>
         {
             tell_candidates(session, told, command_target)
         }
-        Some(lease) => {
+        Some(conn) => {
             let pins = format!("pinned by {}", session.pins());
-            told.find("decision", &lease.conn.backend.name, pins);
-            Some(lease.conn.backend.id)
+            told.find("decision", &conn.backend.name, pins);
+            Some(conn.backend.id)
         }
         None => tell_candidates(session, told, command_target),
     }

@@ -10,7 +10,7 @@ use super::session::Scripted;
 use backend::greeting::dialect_of;
 use backend::greeting::server_of;
 use backend::kill_thread::{let_kill_others, statement};
-use engine::kill::{Target, killed_by};
+use command::kill::kill_target::KillTarget;
 use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
 use registry::session_registry::{IdOwner, Kill, is_given_out};
@@ -27,7 +27,7 @@ impl Scripted {
         incoming: &Incoming,
         server: &mut Server,
     ) -> Result<Option<Incoming>, SessionError> {
-        let Some(Target { id, scope }) = self.kill_in(incoming, server) else {
+        let Some(KillTarget { id, scope }) = self.kill_in(incoming, server) else {
             return Ok(None);
         };
         let session_registry = &self.env.login.session_registry;
@@ -65,7 +65,7 @@ impl Scripted {
     }
 
     /// Whom a command kills, if it kills anybody.
-    fn kill_in(&self, incoming: &Incoming, server: &Server) -> Option<Target> {
+    fn kill_in(&self, incoming: &Incoming, server: &Server) -> Option<KillTarget> {
         let argument = incoming.argument();
         match incoming.command {
             Command::QUERY => {
@@ -74,7 +74,7 @@ impl Scripted {
                     server: server_of(&server.greeting),
                     ..sql::Flags::default()
                 };
-                killed_by(query.text, server.greeting.thread_id, flags)
+                KillTarget::read(query.text, server.greeting.thread_id, flags)
             }
             // MySQL 9 knows it no more: it says so itself.
             Command::PROCESS_KILL if dialect_of(&server.greeting) == auth::Dialect::MariaDb => {
@@ -82,7 +82,7 @@ impl Scripted {
                     .first_chunk::<4>()
                     .map(|it| u32::from_le_bytes(*it))?;
                 let scope = KillScope::Connection;
-                Some(Target { id, scope })
+                Some(KillTarget { id, scope })
             }
             _ => None,
         }
@@ -90,7 +90,7 @@ impl Scripted {
 
     /// A client has killed a statement by the backend's id: that may be a hook that waits.
     pub(super) fn pass_kill_on(&self, incoming: &Incoming, server: &Server) {
-        if let Some(Target { id, scope }) = self.kill_in(incoming, server)
+        if let Some(KillTarget { id, scope }) = self.kill_in(incoming, server)
             && scope == KillScope::Statement
         {
             let session_registry = &self.env.login.session_registry;

@@ -165,7 +165,7 @@ impl Staged<'_> {
         if self.asked > 0 {
             self.session.begin_command(self.session.command.further());
         }
-        if let Some(kill) = self.session.held.kill.take() {
+        if let Some(kill) = self.session.held.take_kill() {
             // It was for the statement before.
             Box::pin(self.session.wait_for_kill(kill)).await?;
         }
@@ -247,7 +247,7 @@ impl Staged<'_> {
         event: impl Future<Output = T>,
     ) -> Result<Option<T>, Failure> {
         let session = &mut *self.session;
-        if session.held.lease.is_none() {
+        if !session.held.has_connection() {
             session.control.unsettle();
         }
         let mut event = pin!(event);
@@ -288,8 +288,8 @@ impl Staged<'_> {
             return true;
         }
         let choice = self.session.routing.state().choice();
-        self.session.held.lease.as_ref().is_some_and(|lease| {
-            let here = lease.conn.backend.id;
+        self.session.held.connection().is_some_and(|conn| {
+            let here = conn.backend.id;
             choice.is_out(here) || choice.backend().is_some_and(|(chosen, _)| chosen != here)
         })
     }

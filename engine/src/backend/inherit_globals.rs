@@ -18,22 +18,18 @@ impl PooledSession {
         let is_awkward = pins.has(Pin::NextTransaction)
             || pins.has(Pin::Xa)
             || self.sql_state.session().is_traced();
-        if let Some(lease) = self.held.lease.as_ref().filter(|_| is_awkward) {
+        if let Some(conn) = self.held.connection().filter(|_| is_awkward) {
             // What is set for the next transaction is the next statement's, and so is the trace.
-            self.env
-                .pool_env
-                .shared
-                .globals
-                .doubt(lease.conn.backend.id);
+            self.env.pool_env.shared.globals.doubt(conn.backend.id);
             return;
         }
         if !self.keep_past().await {
             return;
         }
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return;
         };
-        if refresh(&self.env.pool_env, &mut lease.conn).await.is_err() {
+        if refresh(&self.env.pool_env, conn).await.is_err() {
             self.drop_lease(CloseReason::Broken);
         }
         self.keep_inherited();
@@ -52,14 +48,14 @@ impl PooledSession {
         let env = Rc::clone(&self.env);
         env.pool.note_globals();
         let globals = &env.pool_env.shared.globals;
-        let held = || self.held.lease.as_ref().map(|lease| lease.conn.backend.id);
+        let held = || self.held.backend().map(|backend| backend.id);
         let home = self.routing.home().map(|home| home.id);
         let Some(backend) = home.or_else(held) else {
             return;
         };
         let now = globals.now();
         let then = self.sql_state.inherit_at(now);
-        let conn = self.held.lease.as_mut().map(|lease| &mut lease.conn);
+        let conn = self.held.connection_mut();
         let conn = conn.filter(|conn| conn.backend.id == backend);
         let inherits_at = conn.as_ref().map(|conn| conn.epochs.inherits_at.get());
         let changed = globals.changed_since(backend, then);

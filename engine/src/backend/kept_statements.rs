@@ -40,20 +40,20 @@ impl PooledSession {
 
     /// Drops what other sessions have prepared as text on the session's connection.
     async fn drop_texts_of_others(&mut self) {
-        if let Some(mut lease) = self.held.lease.take() {
+        if let Some(mut lease) = self.held.take() {
             let others = self.sql_state.session().texts_of_others(&lease.conn.state);
             // A connection that breaks here is found broken by the next command.
             let _ = drop_texts(&self.env, &mut lease.conn, others).await;
-            self.held.lease = Some(lease);
+            self.held.put(lease);
         }
     }
 
     /// Closes the statements that are kept on connections to the backend of the session's own.
     pub(crate) async fn close_kept(&mut self) {
-        if let Some(mut lease) = self.held.lease.take() {
+        if let Some(mut lease) = self.held.take() {
             let desk = &self.env.pool;
             desk.close_kept(&mut lease.conn).await;
-            self.held.lease = Some(lease);
+            self.held.put(lease);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pool::CloseReason;
 use route::Backend;
-use session::state::{Hold, Pin as Held, Pins, distance};
+use session::state::{Hold, Pin, Pins, distance};
 
 use crate::session::PooledSession;
 use backend::connection::BackendConn;
@@ -21,7 +21,7 @@ impl PooledSession {
     /// Sees to it that the session has a connection for a command with this aim. One that it cannot
     /// leave is kept.
     pub(crate) async fn hold(&mut self, command_target: CommandTarget) -> Result<(), Failure> {
-        if self.held.lease.is_some() {
+        if self.held.has_connection() {
             return Ok(());
         }
         self.is_left_one()?;
@@ -52,10 +52,10 @@ impl PooledSession {
         };
         lease.admit(admitted);
         let is_apart = self.sql_state.pending_answers().is_apart_from(&lease.conn);
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         if is_apart {
             Box::pin(self.fetch_diagnostics()).await?;
-            if self.held.lease.is_none() {
+            if !self.held.has_connection() {
                 return Box::pin(self.hold(command_target)).await;
             }
         }
@@ -73,12 +73,12 @@ impl PooledSession {
         backend: &Arc<Backend>,
     ) -> Result<Option<RunningStatement>, Rc<SubPool>> {
         self.sub_pool(backend);
-        let Some(known) = &self.held.sub_pool else {
+        let Some(sub_pool) = self.held.sub_pool() else {
             return Ok(None);
         };
-        match RunningStatement::begin(&known.sub_pool) {
+        match RunningStatement::begin(sub_pool) {
             Some(admitted) => Ok(Some(admitted)),
-            None => Err(Rc::clone(&known.sub_pool)),
+            None => Err(Rc::clone(sub_pool)),
         }
     }
 
@@ -92,28 +92,21 @@ impl PooledSession {
         }
         let patience = self.settings.config.pool.timeout_wait;
         let (state, pending_answers) = (self.sql_state.session(), self.sql_state.pending_answers());
-        let place = &mut self.held.waiter;
-        self.env.pool.begin(sub_pool, patience, place, |conn| {
-            nearness(conn, state, pending_answers)
-        })
+        let distance = |conn: &BackendConn| nearness(conn, state, pending_answers);
+        (self.held).check_out(&self.env.pool, sub_pool, patience, distance)
     }
 
     pub(crate) fn sub_pool(&mut self, backend: &Arc<Backend>) -> SubPoolId {
-        let env = &self.env;
-        let (known, kind, login) = (
-            &mut self.held.sub_pool,
-            self.identity.key(),
-            self.identity.login(),
-        );
-        env.pool.known_sub_pool(known, backend, kind, login)
+        let (key, login) = (self.identity.key(), self.identity.login());
+        (self.held).find_sub_pool(&self.env.pool, backend, key, login)
     }
 
     /// Behind a command: a connection that holds nothing of the session's goes back.
     pub async fn rest(&mut self) -> Result<(), SessionError> {
-        if self.held.lease.is_none() {
+        if !self.held.has_connection() {
             return Ok(());
         }
-        if let Some(kill) = self.held.kill.take() {
+        if let Some(kill) = self.held.take_kill() {
             Box::pin(self.wait_for_kill(kill)).await?;
         }
         if self.sql_state.sets_globals() {
@@ -132,12 +125,7 @@ impl PooledSession {
                 return Ok(());
             }
         }
-        if self
-            .held
-            .lease
-            .as_ref()
-            .is_some_and(|lease| lease.conn.is_spoiled)
-        {
+        if self.held.connection().is_some_and(|conn| conn.is_spoiled) {
             Box::pin(self.settle_spoiled()).await;
         }
         self.give_back();
@@ -148,22 +136,18 @@ impl PooledSession {
     fn pin_lease(&mut self) {
         let pins = self.pins();
         tracing::debug!(user = %self.identity.account().id(), id = self.identity.id(), %pins, "session is pinned");
-        self.control.hold(Some(pins));
-        if let Some(lease) = &mut self.held.lease {
-            self.env.pool.hold(lease);
-        }
+        self.held.pin(&self.env.pool, &self.control, pins);
     }
 
     /// A connection that is closed next is asked first what nobody else could tell.
     async fn settle_spoiled(&mut self) {
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return;
         };
-        if self.sql_state.pending_answers().is_at(&lease.conn) {
+        if self.sql_state.pending_answers().is_at(conn) {
             let nobody = Rc::default();
             // It is closed anyway.
-            let _ =
-                backend::settle_answers::settle(&self.env.pool_env, &mut lease.conn, &nobody).await;
+            let _ = backend::settle_answers::settle(&self.env.pool_env, conn, &nobody).await;
             self.sql_state.pending_answers().is_left();
             self.take_up_saved();
         }
@@ -171,12 +155,9 @@ impl PooledSession {
 
     /// Brings the connection back, or closes it where others could not use it.
     pub(crate) fn give_back(&mut self) {
-        let Some(lease) = self.held.lease.take() else {
+        let Some(lease) = self.held.release(&self.control) else {
             return;
         };
-        // What is killed from here on is another's.
-        self.held.running = None;
-        self.control.hold(None);
         if lease.conn.is_spoiled {
             return self.env.pool.forget(lease, CloseReason::Ended);
         }
@@ -197,25 +178,20 @@ impl PooledSession {
     pub fn pins(&self) -> Pins {
         let mut pins = self.sql_state.session().pins();
         // The next session on the connection asks for the count first, see `diagnostics`.
-        pins.remove(Held::FoundRows);
+        pins.remove(Pin::FoundRows);
         pins
     }
 
     /// Says goodbye to the backend over the connection, and closes it: what it holds is not for others.
     pub(crate) fn close_lease(&mut self) {
-        if let Some(lease) = self.held.lease.take() {
-            self.held.running = None;
-            self.control.hold(None);
-            let reason = CloseReason::Ended;
-            self.env.pool.retire(lease, reason);
+        if let Some(lease) = self.held.release(&self.control) {
+            self.env.pool.retire(lease, CloseReason::Ended);
         }
     }
 
     /// Gives up the connection: it broke, or nobody can use it any more.
     pub fn drop_lease(&mut self, reason: CloseReason) {
-        if let Some(lease) = self.held.lease.take() {
-            self.held.running = None;
-            self.control.hold(None);
+        if let Some(lease) = self.held.release(&self.control) {
             self.env.pool.forget(lease, reason);
         }
     }

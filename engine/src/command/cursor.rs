@@ -30,8 +30,8 @@ impl PooledSession {
             Some((id, key.clone()))
         });
         let on_backend = cursor.as_ref().and_then(|(_, key)| {
-            let lease = self.held.lease.as_ref()?;
-            lease.conn.prepared.id(key)
+            let conn = self.held.connection()?;
+            conn.prepared.id(key)
         });
         let (Some((id, _)), Some(backend_id)) = (cursor, on_backend) else {
             return self.no_cursor(incoming.sequence, number).await;
@@ -81,19 +81,14 @@ impl PooledSession {
             meant: number,
         };
         let after = self.mistaken(sequence, &mistake).await;
-        self.finish(&key).await;
+        self.held.finish_prepared(&key);
         after
     }
 
     /// Closes a statement's cursor on the backend: the statement goes with it.
     pub(crate) fn end_cursor_of(&mut self, id: ClientStatementId) {
-        let Some(key) = self.sql_state.close_cursor(id) else {
-            return;
-        };
-        if let Some(lease) = &mut self.held.lease
-            && let Some(id) = lease.conn.prepared.remove(&key)
-        {
-            lease.conn.close_statement(id);
+        if let Some(key) = self.sql_state.close_cursor(id) {
+            self.held.close_prepared(&key);
         }
     }
 }

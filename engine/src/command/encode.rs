@@ -12,7 +12,6 @@ use super::prepared::with_id;
 use crate::session::PooledSession;
 use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::OwnReply;
-use backend::prepared_statement::StatementKey;
 use command::statement::{Executing, Statement};
 use link::query_command::QueryCommand;
 
@@ -92,11 +91,11 @@ impl PooledSession {
         id: BackendStatementId,
     ) -> Result<Encoded<'s>, ExchangeError> {
         let execute = &executing.execute;
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return Err(ExchangeError::no_connection());
         };
         let types = match &executing.types {
-            Some(types) => match lease.conn.prepared.bind(&executing.key, types) {
+            Some(types) => match conn.prepared.bind(&executing.key, types) {
                 Binding::Seen => execute.types.and(Some(types)),
                 Binding::Send => Some(types),
             },
@@ -120,17 +119,10 @@ impl PooledSession {
     }
 
     /// A statement was not sent after all: the server has not seen its types, and it is at rest.
-    pub(super) async fn was_not_sent(&mut self, statement: &Statement<'_>) {
+    pub(super) fn was_not_sent(&mut self, statement: &Statement<'_>) {
         if let Some((_, key)) = statement.prepared() {
-            self.unbind(key);
-            self.finish(key).await;
-        }
-    }
-
-    /// The types that the server has of this statement are not known any more.
-    pub(crate) fn unbind(&mut self, key: &StatementKey) {
-        if let Some(lease) = &mut self.held.lease {
-            lease.conn.prepared.unbind(key);
+            self.held.unbind(key);
+            self.held.finish_prepared(key);
         }
     }
 
@@ -140,16 +132,15 @@ impl PooledSession {
     /// last types are others', where there is long data.
     fn forget_others_types(&mut self, executing: &Executing<'_>) {
         let statement = self.sql_state.statements().statement(executing.id);
-        let (Some(statement), Some(lease)) = (statement, &mut self.held.lease) else {
+        let (Some(statement), Some(conn)) = (statement, self.held.connection()) else {
             return;
         };
-        let key = &executing.key;
-        let prepared = &mut lease.conn.prepared;
+        let (key, prepared) = (&executing.key, &conn.prepared);
         let will_do = prepared.has_seen_only(key, &statement.types_seen)
             && (executing.long_data.is_empty()
                 || prepared.has_types(key, statement.former_types.as_ref()));
-        if !will_do && let Some(id) = prepared.remove(key) {
-            lease.conn.close_statement(id);
+        if !will_do {
+            self.held.close_prepared(key);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use pool::{BackendStatementId, ClientStatementId, LongData, Lookup};
+use pool::{BackendStatementId, ClientStatementId, LongData};
 use session::Outcome;
 use session::state::Needs;
 use wire::Command;
@@ -192,31 +192,18 @@ impl PooledSession {
         needs: &Needs,
     ) -> Result<Result<BackendStatementId, OwnReply>, ExchangeError> {
         self.reset_if_unlike(needs).await?;
-        let Some(lease) = &mut self.held.lease else {
-            return Err(ExchangeError::no_connection());
-        };
-        match lease.conn.prepared.begin(key) {
-            Lookup::Prepared(id) => Ok(Ok(id)),
-            Lookup::Missing { close } => {
-                if let Some(id) = close {
-                    lease.conn.close_statement(id);
-                }
-                let prepared = Box::pin(self.prepare_there(key, needs)).await?;
-                Ok(prepared.map(|(id, _)| id))
-            }
+        if let Some(id) = self.held.begin_prepared(key) {
+            return Ok(Ok(id));
         }
+        let prepared = Box::pin(self.prepare_there(key, needs)).await?;
+        Ok(prepared.map(|(id, _)| id))
     }
 
-    pub(crate) async fn after_execute(
-        &mut self,
-        id: ClientStatementId,
-        key: &StatementKey,
-        done: &Done,
-    ) {
-        let flags = done.tally.status.unwrap_or_default();
-        let Some(lease) = &mut self.held.lease else {
+    pub(crate) fn after_execute(&mut self, id: ClientStatementId, key: &StatementKey, done: &Done) {
+        if !self.held.has_connection() {
             return;
-        };
+        }
+        let flags = done.tally.status.unwrap_or_default();
         match done.outcome {
             // It stays in use as long as its cursor is open.
             Outcome::Ok if flags.contains(wire::StatusFlags::CURSOR_EXISTS) => {
@@ -229,20 +216,15 @@ impl PooledSession {
             Outcome::Ok => {}
             Outcome::Err(NEED_REPREPARE | UNKNOWN_HANDLER) => {
                 self.env.pool_env.shared.definitions_changed();
-                if let Some(id) = lease.conn.prepared.remove(key) {
-                    lease.conn.close_statement(id);
-                }
+                self.held.close_prepared(key);
             }
-            Outcome::Err(_) => lease.conn.prepared.unbind(key),
+            Outcome::Err(_) => self.held.unbind(key),
         }
-        if key.cursor.is_some()
-            && let Some(id) = lease.conn.prepared.remove(key)
-        {
+        match key.cursor {
             // It wanted a cursor and got none; it is of no use to others.
-            lease.conn.close_statement(id);
-            return;
+            Some(_) => self.held.close_prepared(key),
+            None => self.held.finish_prepared(key),
         }
-        self.finish(key).await;
     }
 }
 

@@ -211,7 +211,7 @@ impl PooledSession {
             && !part.follows()
             && let Err(cut) = Box::pin(self.inject_before(statement, &needs)).await
         {
-            self.was_not_sent(statement).await;
+            self.was_not_sent(statement);
             return Err(cut);
         }
         if facts.kind == StatementKind::Install {
@@ -246,7 +246,7 @@ impl PooledSession {
                     self.note_begun(done);
                 }
             }
-            Err(cut) if cut.reached == Reached::Nobody => self.was_not_sent(statement).await,
+            Err(cut) if cut.reached == Reached::Nobody => self.was_not_sent(statement),
             Err(_) => {}
         }
         outcome.map(Ok)
@@ -257,9 +257,9 @@ impl PooledSession {
     fn note_origin(&self, statement: &Statement<'_>) {
         let origins = &self.env.relay.origins;
         if origins.is_wanted()
-            && let Some(lease) = &self.held.lease
+            && let Some(conn) = self.held.connection()
         {
-            let thread = (lease.conn.backend.id, lease.conn.thread_id);
+            let thread = (conn.backend.id, conn.thread_id);
             let said = (statement.facts(), statement.text());
             let now = self.env.now().0;
             let session = || self.control.info();
@@ -305,11 +305,11 @@ impl PooledSession {
                 }
             }
             Statement::Execution(executing) => {
-                self.after_execute(executing.id, &executing.key, done).await;
+                self.after_execute(executing.id, &executing.key, done);
             }
             Statement::Bulk(bulk) => {
-                self.unbind(&bulk.key);
-                self.after_execute(bulk.id, &bulk.key, done).await;
+                self.held.unbind(&bulk.key);
+                self.after_execute(bulk.id, &bulk.key, done);
             }
             Statement::Command(command) => {
                 self.command_ended(command, done);

@@ -163,10 +163,7 @@ impl PooledSession {
     /// A statement could not be prepared where its client's command needs it: the server's words.
     pub(crate) fn pass_error(&mut self, sequence: u8, own: &OwnReply) {
         let error = own.payloads().last().unwrap_or_default().to_vec();
-        self.note_failed(
-            &error,
-            self.held.lease.as_ref().map(|lease| lease.conn.backend.id),
-        );
+        self.note_failed(&error, self.held.backend().map(|backend| backend.id));
         self.reply(sequence, &error);
         self.sql_state
             .pending_answers()
@@ -183,11 +180,11 @@ impl PooledSession {
         if !Rc::ptr_eq(&key.values, self.sql_state.session().values()) {
             Box::pin(self.settle_doubts()).await;
         }
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Err(ExchangeError::no_connection());
         };
         let outcome = self.prepare_on(&mut lease.conn, key, needs).await;
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         outcome
     }
 
@@ -265,15 +262,6 @@ impl PooledSession {
             conn.close_statement(former);
         }
         Ok(Ok((id, definitions)))
-    }
-
-    /// The statement is at rest on the session's connection.
-    pub(crate) async fn finish(&mut self, key: &StatementKey) {
-        if let Some(lease) = &mut self.held.lease
-            && let Some(id) = lease.conn.prepared.finish(key)
-        {
-            lease.conn.close_statement(id);
-        }
     }
 
     /// COM_STMT_RESET: long data is forgotten, a cursor closed.

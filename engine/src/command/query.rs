@@ -156,7 +156,7 @@ impl PooledSession {
 
     /// Returned: what the client was told before.
     fn set_settings(&mut self, query: &QueryCommand) -> Option<Rc<SessionTrackSettings>> {
-        let conn = &self.held.lease.as_ref()?.conn;
+        let conn = self.held.connection()?;
         let (facts, text) = (&query.facts, query.text());
         self.tracking.apply_set(&conn.track_settings, facts, text)
     }
@@ -179,8 +179,8 @@ impl PooledSession {
         text: &[u8],
         done: &Done,
     ) -> Option<Subject> {
-        if let (Some(order), Some(lease)) = (&mut self.command.policy, &self.held.lease) {
-            order.ended(&lease.conn.backend, done.outcome);
+        if let (Some(order), Some(conn)) = (&mut self.command.policy, self.held.connection()) {
+            order.ended(&conn.backend, done.outcome);
         }
         let due = self.note_statement(done);
         if let Some(trace) = self.command.trace.take() {

@@ -26,7 +26,7 @@ impl PooledSession {
                 self.sql_state
                     .pending_answers()
                     .note(left, &Tally::default());
-                self.finish(key).await;
+                self.held.finish_prepared(key);
                 self.reply_prepared(command.incoming.sequence, key.clone(), &definitions);
                 Ok(Ok(Done::answered_by_proxy()))
             }

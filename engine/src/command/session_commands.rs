@@ -54,12 +54,12 @@ impl PooledSession {
     pub(crate) async fn begin_anew(&mut self) {
         self.sql_state.forget_statements();
         self.control.memory.note_less(usize::MAX);
-        if self.held.lease.is_some() && Box::pin(self.is_in_distributed()).await {
+        if self.held.has_connection() && Box::pin(self.is_in_distributed()).await {
             self.close_lease();
         }
-        if let Some(mut lease) = self.held.lease.take() {
+        if let Some(mut lease) = self.held.take() {
             let is_reset = lease.conn.reset(&self.env.pool_env).await;
-            self.held.lease = Some(lease);
+            self.held.put(lease);
             if is_reset.is_err() {
                 // Closing it does the same.
                 self.drop_lease(CloseReason::Broken);
@@ -88,14 +88,10 @@ impl PooledSession {
         }
         let is_open =
             pins.has(Pin::Transaction) || self.client.status().contains(StatusFlags::IN_TRANS);
-        let Some(lease) = self.held.lease.as_mut().filter(|_| is_open) else {
+        if !is_open || !self.held.has_connection() {
             return false;
-        };
-        let rollback = backend::ask::text(&lease.conn, ROLLBACK);
-        let asked = lease
-            .conn
-            .ask(&self.env.pool_env, Command::QUERY, &rollback)
-            .await;
+        }
+        let asked = self.held.ask(&self.env.pool_env, ROLLBACK).await;
         !asked.is_ok_and(|own| own.outcome == Outcome::Ok)
     }
 
@@ -130,9 +126,8 @@ impl PooledSession {
     /// To MySQL a command that is no statement begins no list of warnings: it tells how long that is,
     /// and adds to it.
     pub(crate) fn begin_outside_statements(&mut self) -> Outside {
-        let lease = self.held.lease.as_ref();
-        let is_here =
-            lease.is_some_and(|lease| self.sql_state.pending_answers().is_told_by(&lease.conn));
+        let conn = self.held.connection();
+        let is_here = conn.is_some_and(|conn| self.sql_state.pending_answers().is_told_by(conn));
         let list = self.sql_state.pending_answers().list();
         let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
         self.command.wants_clear = is_elsewhere;
@@ -232,9 +227,9 @@ impl PooledSession {
                 return Ok(After::Next);
             }
         };
-        if let Some(lease) = &mut self.held.lease {
+        if self.held.has_connection() {
             // It stays on its connection, which has to hear of it, and is of no use to others then.
-            lease.conn.is_spoiled = true;
+            self.held.spoil();
             self.may_send_several(is_on);
             return self.plain(incoming).await;
         }

@@ -41,11 +41,11 @@ impl PooledSession {
         }
         Box::pin(self.settle_doubts()).await;
         Box::pin(self.keep_past()).await;
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Ok(None);
         };
         let outcome = Box::pin(self.make_texts_on(&mut lease.conn, needs)).await;
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         outcome
     }
 
@@ -54,8 +54,8 @@ impl PooledSession {
         let is_concerned = |conn: &BackendConn| {
             conn.state.has_texts() || self.sql_state.session().held().prepared().next().is_some()
         };
-        let lease = self.held.lease.as_ref();
-        needs.wants_texts() && lease.is_some_and(|lease| is_concerned(&lease.conn))
+        let conn = self.held.connection();
+        needs.wants_texts() && conn.is_some_and(is_concerned)
     }
 
     /// Goes to the schema of the statement that EXECUTE is to run.

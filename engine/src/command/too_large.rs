@@ -30,7 +30,7 @@ impl PooledSession {
 
     /// `max_allowed_packet` of the session's backend, as far as it is known.
     fn server_bytes_max(&self) -> Option<u64> {
-        let held = self.held.lease.as_ref().map(|lease| lease.conn.backend.id);
+        let held = self.held.backend().map(|backend| backend.id);
         let home = self.routing.home().map(|home| home.id);
         let backend: BackendId = held.or(home).or(self.routing.state().last())?;
         let globals = &self.env.pool_env.shared.globals;

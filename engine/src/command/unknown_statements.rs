@@ -116,15 +116,10 @@ impl PooledSession {
             .pending_answers()
             .list()
             .filter(|_| self.is_mysql());
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return;
         };
-        let settled = settle(
-            &self.env.pool_env,
-            &mut lease.conn,
-            self.sql_state.pending_answers(),
-        )
-        .await;
+        let settled = settle(&self.env.pool_env, conn, self.sql_state.pending_answers()).await;
         if settled.is_err() {
             return self.drop_lease(pool::CloseReason::Broken);
         }
@@ -139,22 +134,19 @@ impl PooledSession {
 
     /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
     pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
-        let held = self.held.lease.is_some() || self.hold(CommandTarget::Same).await.is_ok();
-        let lease = self.held.lease.as_mut().filter(|_| held)?;
-        let question = backend::ask::text(&lease.conn, "SHOW WARNINGS LIMIT 0");
-        let Ok(own) = lease
-            .conn
-            .ask(&self.env.pool_env, Command::QUERY, &question)
-            .await
-        else {
+        if !self.held.has_connection() {
+            self.hold(CommandTarget::Same).await.ok()?;
+        }
+        let question = "SHOW WARNINGS LIMIT 0";
+        let Ok(own) = self.held.ask(&self.env.pool_env, question).await else {
             self.drop_lease(pool::CloseReason::Broken);
             return None;
         };
-        Diagnostics::read(&own, lease.conn.capabilities)
+        Diagnostics::read(&own, self.conn_capabilities())
     }
 
     async fn ask_mistake(&mut self, mistake: &Mistake) -> Option<OwnReply> {
-        let mut lease = self.held.lease.take()?;
+        let mut lease = self.held.take()?;
         let equal = self
             .restore_state_first(&mut lease.conn, &Needs::NONE)
             .await;
@@ -170,7 +162,7 @@ impl PooledSession {
             }
             Err(_) => None,
         };
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         asked
     }
 }

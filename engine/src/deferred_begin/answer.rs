@@ -81,7 +81,7 @@ impl PooledSession {
     pub(super) fn may_begin_later(&self) -> bool {
         let pending_answers = self.sql_state.pending_answers();
         let is_free = match self.transaction() {
-            Transaction::None | Transaction::Implicit => self.held.lease.is_none(),
+            Transaction::None | Transaction::Implicit => !self.held.has_connection(),
             Transaction::Open => self.is_begin_deferred(),
             Transaction::Reading | Transaction::Optimistic => false,
         };

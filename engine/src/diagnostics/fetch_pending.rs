@@ -33,11 +33,11 @@ impl PooledSession {
             self.rerun_unheard(on_lane).await;
             return Ok(());
         }
-        let Some(lease) = &self.held.lease else {
+        let Some(conn) = self.held.connection() else {
             return Ok(());
         };
-        let sub_pool = lease.conn.sub_pool.id;
-        if self.routing.state().last() == Some(lease.conn.backend.id) {
+        let sub_pool = conn.sub_pool.id;
+        if self.routing.state().last() == Some(conn.backend.id) {
             return self.find_answers(sub_pool).await;
         }
         // Nobody takes the connection that it leaves there, and so nobody asks.
@@ -56,8 +56,8 @@ impl PooledSession {
         let until = clock::now() + PATIENCE_TAKER;
         let pending_answers = Rc::clone(self.sql_state.pending_answers());
         if pending_answers.is_owed()
-            && let Some(lease) = &mut self.held.lease
-            && settle(&self.env.pool_env, &mut lease.conn, &pending_answers)
+            && let Some(conn) = self.held.connection_mut()
+            && settle(&self.env.pool_env, conn, &pending_answers)
                 .await
                 .is_err()
         {
@@ -68,7 +68,7 @@ impl PooledSession {
             if pending_answers.is_owed()
                 && let Some(own) = self.take_own(sub_pool)
             {
-                if let Some(other) = self.held.lease.replace(own) {
+                if let Some(other) = self.held.replace(own) {
                     self.env.pool.give_back(other);
                 }
                 break;
@@ -134,11 +134,11 @@ impl PooledSession {
         let env = Rc::clone(&self.env);
         let sub_pool = lease.conn.sub_pool.id;
         let is_apart = self.sql_state.pending_answers().is_apart_from(&lease.conn);
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         if is_apart {
             self.find_answers(sub_pool).await?;
         }
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Ok(());
         };
         let nobody = Rc::default();
@@ -155,7 +155,7 @@ impl PooledSession {
         self.take_up_saved();
         // No connection of the session knows about a statement that ran on a lane.
         if self.sql_state.pending_answers().is_owed() && !self.routing.lane_use().has_past() {
-            match self.held.lease.take() {
+            match self.held.take() {
                 Some(lease) => self.ask_answers(lease).await?,
                 None => self.take_answers_along().await?,
             }

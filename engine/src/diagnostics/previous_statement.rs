@@ -15,13 +15,12 @@ use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
 use stand_in::{Role, StandIn};
 use warning_list::WarningListLocation;
 use wire::errors::ProxyError;
-use wire::{Capabilities, Command, StatusFlags, errors};
+use wire::{Capabilities, StatusFlags, errors};
 
 use crate::session::PooledSession;
-use backend::ask::text;
+use backend::connection::BackendConn;
 use backend::diagnostics::{ConditionFilter, Diagnostics, Form};
 use backend::prepared_statement::StatementKey;
-use backend::worker_pool::HeldConnection;
 use command::ending::Ending;
 use command::statement::{Executing, Statement};
 use link::failure::Failure;
@@ -239,14 +238,14 @@ impl PooledSession {
     /// Where the list is when a command with these needs runs: what restores the session's state, or
     /// statements prepared from text, would empty it.
     async fn undisturbed_place(&mut self, needs: &Needs) -> WarningListLocation {
-        let is_equal = |lease: &HeldConnection| {
-            let restoration = restoration(self.sql_state.session(), &lease.conn.state, needs);
+        let is_equal = |conn: &BackendConn| {
+            let restoration = restoration(self.sql_state.session(), &conn.state, needs);
             restoration == Restoration::Nothing
         };
         match self.place() {
             // Nor does the connection know by which id the client has named what is not there.
             WarningListLocation::Here
-                if !self.held.lease.as_ref().is_some_and(is_equal)
+                if !self.held.connection().is_some_and(is_equal)
                     || self.may_make_texts(needs)
                     || self.sql_state.pending_answers().unknown.get().is_some() =>
             {
@@ -259,8 +258,8 @@ impl PooledSession {
 
     fn place(&self) -> WarningListLocation {
         let is_here = || {
-            let lease = self.held.lease.as_ref();
-            lease.is_some_and(|lease| self.sql_state.pending_answers().is_told_by(&lease.conn))
+            let conn = self.held.connection();
+            conn.is_some_and(|conn| self.sql_state.pending_answers().is_told_by(conn))
         };
         match self.sql_state.pending_answers().list() {
             Some(list) => WarningListLocation::Kept(list),
@@ -335,19 +334,10 @@ impl PooledSession {
 
     /// Fetches the last entry of the list that the connection has, and puts it behind this one.
     pub(crate) async fn fetch_last(&mut self, before: Option<Rc<Diagnostics>>) {
-        let Some(lease) = &mut self.held.lease else {
-            return;
-        };
-        let question = text(&lease.conn, "SHOW WARNINGS");
-        let Ok(own) = lease
-            .conn
-            .ask(&self.env.pool_env, Command::QUERY, &question)
-            .await
-        else {
+        let Ok(own) = self.held.ask(&self.env.pool_env, "SHOW WARNINGS").await else {
             return self.drop_lease(pool::CloseReason::Broken);
         };
-        let capabilities = lease.conn.capabilities;
-        let Some(mut last) = Diagnostics::read(&own, capabilities) else {
+        let Some(mut last) = Diagnostics::read(&own, self.conn_capabilities()) else {
             return;
         };
         last.keep_last();

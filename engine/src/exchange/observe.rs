@@ -27,15 +27,15 @@ pub(crate) fn observe(
     text: &[u8],
     done: &Done,
 ) {
-    session.held.running = None;
+    session.held.end_statement();
     session.is_not_alone();
     session.note_written(facts, done);
     session.note_refused_write(facts, done.outcome);
     session.tracking.note_shown();
     session.command.wants_clear = false;
     let mut mirrored;
-    let connection = match &mut session.held.lease {
-        Some(lease) => &mut lease.conn.state,
+    let connection = match session.held.connection_mut() {
+        Some(conn) => &mut conn.state,
         // It ran on a lane, which knows what has become of its connection.
         None => {
             mirrored = session.sql_state.session().mirrored();
@@ -182,15 +182,15 @@ impl PooledSession {
         if !self.keep_past().await {
             return;
         }
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return;
         };
         let asks = [
-            track_settings::question(lease.conn.state.server()),
-            Baseline::tracking(lease.conn.state.server()),
+            track_settings::question(conn.state.server()),
+            Baseline::tracking(conn.state.server()),
             "DO 0".to_owned(),
         ];
-        let Ok(replies) = lease.conn.ask_all(&self.env.pool_env, &asks).await else {
+        let Ok(replies) = conn.ask_all(&self.env.pool_env, &asks).await else {
             return self.drop_lease(pool::CloseReason::Broken);
         };
         let follows = replies.get(1).map(|own| own.outcome);
@@ -200,10 +200,10 @@ impl PooledSession {
         }
         let said = replies
             .first()
-            .map(|own| backend::own_reply::table(own, lease.conn.capabilities));
+            .map(|own| backend::own_reply::table(own, conn.capabilities));
         if let Some(Ok(table)) = said {
             let row: Vec<Option<&[u8]>> = table.row.iter().map(Option::as_deref).collect();
-            let server = lease.conn.state.server();
+            let server = conn.state.server();
             self.tracking.learn(server, &settings, &row);
         }
     }
@@ -215,12 +215,8 @@ impl PooledSession {
             if !self.keep_past().await {
                 return Ok(());
             }
-            let Some(lease) = &mut self.held.lease else {
-                return Ok(());
-            };
-            let question = backend::ask::text(&lease.conn, inquiry.text());
-            let asked = lease.conn.ask_short(&self.env.pool_env, &question).await;
-            let Ok(own) = asked else {
+            let asked = self.held.ask_short(&self.env.pool_env, inquiry.text());
+            let Ok(own) = asked.await else {
                 self.drop_lease(pool::CloseReason::Broken);
                 return Ok(());
             };
@@ -239,12 +235,8 @@ impl PooledSession {
         if !self.keep_past().await {
             return;
         }
-        let Some(lease) = &mut self.held.lease else {
-            return;
-        };
-        let question = backend::ask::text(&lease.conn, inquiry.text());
-        let asked = lease.conn.ask_short(&self.env.pool_env, &question).await;
-        if let Ok(own) = asked {
+        let asked = self.held.ask_short(&self.env.pool_env, inquiry.text());
+        if let Ok(own) = asked.await {
             self.hear_answer(inquiry, &own);
         }
     }
@@ -252,7 +244,7 @@ impl PooledSession {
     /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
     /// first of a transaction, and does not say.
     pub(crate) async fn learn_status(&mut self) {
-        if self.held.lease.is_none() || self.sql_state.session().inquiry_of_status().is_none() {
+        if !self.held.has_connection() || self.sql_state.session().inquiry_of_status().is_none() {
             return;
         }
         // Whatever is asked about the past, the replies tell.
@@ -269,12 +261,8 @@ impl PooledSession {
             if !self.keep_past().await {
                 return;
             }
-            let Some(lease) = &mut self.held.lease else {
-                return;
-            };
-            let question = backend::ask::text(&lease.conn, inquiry.text());
-            let asked = lease.conn.ask_short(&self.env.pool_env, &question).await;
-            let Ok(own) = asked else {
+            let asked = self.held.ask_short(&self.env.pool_env, inquiry.text());
+            let Ok(own) = asked.await else {
                 return;
             };
             if !self.hear_answer(&inquiry, &own) {
@@ -285,7 +273,7 @@ impl PooledSession {
 
     /// Takes an answer up; false where it was none.
     fn hear_answer(&mut self, inquiry: &StateQuery, own: &OwnReply) -> bool {
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return false;
         };
         if own.is_cut {
@@ -293,7 +281,7 @@ impl PooledSession {
         }
         let (Outcome::Ok, Ok(table)) = (
             own.outcome,
-            backend::own_reply::table(own, lease.conn.capabilities),
+            backend::own_reply::table(own, conn.capabilities),
         ) else {
             return false;
         };
@@ -307,7 +295,7 @@ impl PooledSession {
         let values = &self.env.pool_env.store.values;
         self.sql_state
             .session_mut()
-            .answer(&mut lease.conn.state, values, inquiry, &answer);
+            .answer(&mut conn.state, values, inquiry, &answer);
         if let Some(status) = own.tally.status {
             self.note_own_status(status);
         }
@@ -316,31 +304,27 @@ impl PooledSession {
 
     /// What is to be asked of the connection before the session's next statement.
     pub(crate) fn inquiry(&self) -> Option<StateQuery> {
-        let lease = self.held.lease.as_ref()?;
-        self.sql_state.session().inquiry(&lease.conn.state)
+        let conn = self.held.connection()?;
+        self.sql_state.session().inquiry(&conn.state)
     }
 
     /// Asks what other statements of ours would make the server forget of the session's own; false if
     /// that failed.
     pub(crate) async fn keep_past(&mut self) -> bool {
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return true;
         };
-        if !self.sql_state.pending_answers().is_at(&lease.conn) {
+        if !self.sql_state.pending_answers().is_at(conn) {
             return true;
         }
-        for question in claim_own(&mut lease.conn) {
-            let Some(lease) = &mut self.held.lease else {
+        for question in claim_own(conn) {
+            let Some(conn) = self.held.connection_mut() else {
                 return true;
             };
-            let text = backend::ask::text(&lease.conn, question.pending.question());
-            match lease
-                .conn
-                .ask(&self.env.pool_env, Command::QUERY, &text)
-                .await
-            {
+            let text = backend::ask::text(conn, question.pending.question());
+            match conn.ask(&self.env.pool_env, Command::QUERY, &text).await {
                 Ok(own) => {
-                    question.answered(&own, lease.conn.capabilities);
+                    question.answered(&own, conn.capabilities);
                     self.overhear(&own);
                 }
                 Err(_) => {
@@ -355,7 +339,7 @@ impl PooledSession {
 
     /// What a statement of the proxy's own has told of the session's last one.
     pub(crate) fn overhear(&mut self, own: &OwnReply) {
-        let (Some(lease), Some(status)) = (&mut self.held.lease, own.tally.status) else {
+        let (Some(conn), Some(status)) = (self.held.connection_mut(), own.tally.status) else {
             return;
         };
         if own.outcome != Outcome::Ok {
@@ -368,7 +352,7 @@ impl PooledSession {
         let values = &self.env.pool_env.store.values;
         self.sql_state
             .session_mut()
-            .overhear(&mut lease.conn.state, values, told, &own.changes);
+            .overhear(&mut conn.state, values, told, &own.changes);
         self.note_own_status(status);
     }
 

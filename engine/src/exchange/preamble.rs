@@ -138,18 +138,18 @@ impl PooledSession {
     /// Resets the session's connection now, if it has to be before the session may use it: what is
     /// prepared there is gone then.
     pub(crate) async fn reset_if_unlike(&mut self, needs: &Needs) -> Result<(), ExchangeError> {
-        let Some(lease) = &self.held.lease else {
+        let Some(conn) = self.held.connection() else {
             return Ok(());
         };
-        let restoration = restoration(self.sql_state.session(), &lease.conn.state, needs);
+        let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if !matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ok(());
         }
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Ok(());
         };
         let outcome = Box::pin(self.reset_backend(&mut lease.conn, needs)).await;
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         outcome
     }
 

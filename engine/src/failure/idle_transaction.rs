@@ -26,7 +26,7 @@ impl PooledSession {
         error: &ProxyError,
         reason: CloseReason,
     ) -> Option<SessionError> {
-        self.held.lease.as_ref()?;
+        self.held.connection()?;
         match self.bond() {
             Bond::None => None,
             Bond::Transaction => {

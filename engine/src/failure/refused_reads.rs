@@ -70,10 +70,7 @@ impl PooledSession {
 
     /// The role of the backend whose connection the session holds, as far as it is known.
     fn held_role(&self) -> Option<Role> {
-        self.held
-            .lease
-            .as_ref()
-            .and_then(|lease| lease.conn.backend.role)
+        self.held.backend().and_then(|backend| backend.role)
     }
 
     /// Whether the statement is all that its client has sent and waits for.
@@ -140,12 +137,12 @@ impl PooledSession {
 
     /// Undoes all that was done on the session's connection, and gives that back.
     pub(crate) async fn reset_lease(&mut self) {
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return;
         };
         let limit = self.settings.config.health.timeout_connect;
         let reset = tokio::time::timeout(limit, lease.conn.reset(&self.env.pool_env)).await;
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         match reset {
             Ok(Ok(())) => self.give_back(),
             // Closing it does the same.

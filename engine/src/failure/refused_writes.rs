@@ -91,10 +91,10 @@ impl PooledSession {
     }
 
     fn report_refused_write(&self) {
-        if let Some(lease) = &self.held.lease
-            && lease.conn.backend.role == Some(Role::Primary)
+        if let Some(conn) = self.held.connection()
+            && conn.backend.role == Some(Role::Primary)
         {
-            let backend = lease.conn.backend.id;
+            let backend = conn.backend.id;
             self.env.pool_env.report(Report::WritesRefused { backend });
         }
     }

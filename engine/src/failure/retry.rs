@@ -9,8 +9,6 @@
 //! | in one whose BEGIN is deferred | sent again elsewhere, behind BEGIN | a read: sent again; else as with BEGIN | ERR, and nothing before ROLLBACK |
 //! | pinned by more than that | ERR, the session ends | ERR, the session ends | ERR, the session ends |
 
-use std::sync::Arc;
-
 use session::effect::Effect;
 
 use pool::CloseReason;
@@ -96,11 +94,7 @@ impl PooledSession {
         }
         repeat.retries += 1;
         self.report(cut);
-        let name = self
-            .held
-            .lease
-            .as_ref()
-            .map(|lease| lease.conn.backend.name.clone());
+        let name = self.held.backend().map(|backend| backend.name.clone());
         tracing::info!(
             kind = "sent_again",
             backend = name,
@@ -149,16 +143,13 @@ impl PooledSession {
     /// Tells the control plane of a backend that has broken. In one that was left without its doing no
     /// statement is to run on for nobody.
     pub(crate) fn report(&self, cut: &ExchangeError) {
-        if let (Cut::Backend(ConnectionError::Disabled), Some(lease)) = (&cut.cut, &self.held.lease)
+        if let (Cut::Backend(ConnectionError::Disabled), Some(conn)) =
+            (&cut.cut, self.held.connection())
         {
-            let running = Running {
-                backend: Arc::clone(&lease.conn.backend),
-                thread_id: lease.conn.thread_id,
-            };
-            self.kill_thread(&running, KillReason::Disabled.scope());
-        } else if let (Cut::Backend(broken), Some(lease)) = (&cut.cut, &self.held.lease) {
+            self.kill_thread(&Running::on(conn), KillReason::Disabled.scope());
+        } else if let (Cut::Backend(broken), Some(conn)) = (&cut.cut, self.held.connection()) {
             self.env.pool_env.report(Report::SessionBroken {
-                backend: lease.conn.backend.id,
+                backend: conn.backend.id,
                 cause: broken.to_string(),
             });
         }
@@ -235,17 +226,14 @@ impl PooledSession {
     /// A failure that has words of the backend's in it, which may quote values.
     fn note_backends_words(&mut self, failure: &Failure) {
         if let Some(payload) = failure.err_payload(true) {
-            self.note_failed(
-                &payload,
-                self.held.lease.as_ref().map(|lease| lease.conn.backend.id),
-            );
+            self.note_failed(&payload, self.held.backend().map(|backend| backend.id));
         }
     }
 
     /// The backend at which its command was, by name: that of its connection, or of a lane.
     fn command_backend(&self) -> String {
-        if let Some(lease) = &self.held.lease {
-            return lease.conn.backend.name.clone();
+        if let Some(conn) = self.held.connection() {
+            return conn.backend.name.clone();
         }
         let topology = self.env.pool_env.topology.borrow();
         let last = self
@@ -369,12 +357,8 @@ impl PooledSession {
 
     /// Sees to it that no statement runs on for nobody, and gives the connection up.
     pub(crate) fn kill_and_drop(&mut self, why: KillReason) {
-        if let Some(lease) = &self.held.lease {
-            let running = Running {
-                backend: Arc::clone(&lease.conn.backend),
-                thread_id: lease.conn.thread_id,
-            };
-            self.kill_thread(&running, why.scope());
+        if let Some(conn) = self.held.connection() {
+            self.kill_thread(&Running::on(conn), why.scope());
         }
         self.drop_lease(CloseReason::Broken);
     }

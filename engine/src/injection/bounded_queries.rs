@@ -2,20 +2,18 @@
 
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use config::InjectedResults;
 use route::rules::Injection;
 use session::Outcome;
 use tokio::time::timeout;
-use wire::{Command, StatusFlags};
+use wire::StatusFlags;
 
 use crate::session::PooledSession;
 use backend::ask::text;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::Cut;
 use backend::injected_results::{Finding, ResultTable};
-use backend::kill_thread::Running;
 use backend::kill_thread::TIMEOUT_KILL;
 use backend::own_reply::OwnReply;
 use command::injecting::Injecting;
@@ -35,14 +33,7 @@ pub(super) enum Side {
 
 impl PooledSession {
     pub(super) async fn ask_own(&mut self, statement: &[u8]) -> Result<OwnReply, Cut> {
-        let Some(lease) = &mut self.held.lease else {
-            return Err(ConnectionError::Closed.into());
-        };
-        let argument = text(&lease.conn, statement);
-        let asked = lease
-            .conn
-            .ask(&self.env.pool_env, Command::QUERY, &argument)
-            .await;
+        let asked = self.held.ask(&self.env.pool_env, statement).await;
         asked.map_err(Cut::Backend)
     }
 
@@ -112,13 +103,10 @@ impl PooledSession {
         bytes_max: usize,
         side: Side,
     ) -> Result<OwnReply, Cut> {
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Err(ConnectionError::Closed.into());
         };
-        self.held.running = Some(Running {
-            backend: Arc::clone(&lease.conn.backend),
-            thread_id: lease.conn.thread_id,
-        });
+        self.held.begin_statement(&lease.conn);
         let env = Rc::clone(&self.env);
         let argument = text(&lease.conn, statement);
         let is_killed;
@@ -137,21 +125,21 @@ impl PooledSession {
                 }
             }
         };
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         if is_killed && !matches!(heard, Ok(Ok(_))) {
             // Its statement is not to run elsewhere either.
             self.control.ask(Ask::KillStatement);
         }
         let own = heard?.map_err(Cut::Backend)?;
-        if let Some(kill) = self.held.kill.take() {
+        if let Some(kill) = self.held.take_kill() {
             // It never fails, but may have given the connection up.
             let _ = self.wait_for_kill(kill).await;
         }
-        match self.held.lease {
+        match self.held.has_connection() {
             // Whoever kills means the client's statement.
-            Some(_) if is_killed => Err(Cut::Asked(Ask::KillStatement)),
-            Some(_) => Ok(own),
-            None => Err(ConnectionError::Closed.into()),
+            true if is_killed => Err(Cut::Asked(Ask::KillStatement)),
+            true => Ok(own),
+            false => Err(ConnectionError::Closed.into()),
         }
     }
 
@@ -190,8 +178,8 @@ impl PooledSession {
 
     /// The capabilities of the connection that is held.
     pub fn conn_capabilities(&self) -> wire::Capabilities {
-        let lease = self.held.lease.as_ref();
-        lease.map_or(self.client.capabilities(), |lease| lease.conn.capabilities)
+        let conn = self.held.connection();
+        conn.map_or(self.client.capabilities(), |conn| conn.capabilities)
     }
 }
 

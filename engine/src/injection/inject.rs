@@ -90,9 +90,9 @@ impl PooledSession {
             return Err(lost());
         }
         self.learn_status().await;
-        let mut lease = self.held.lease.take().ok_or_else(lost)?;
+        let mut lease = self.held.take().ok_or_else(lost)?;
         let equal = self.restore_state_and_begin(&mut lease.conn, needs).await;
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         equal?;
         let text = self.explained(&injection, statement);
         let sent = self
@@ -143,17 +143,13 @@ impl PooledSession {
         let took = self.command.timing.taken();
         // The end of its reply is not the last that its connection has heard.
         let _ = self.command.timing.take_end();
-        let backend = self
-            .held
-            .lease
-            .as_ref()
-            .map(|lease| Arc::clone(&lease.conn.backend));
+        let backend = self.held.backend().cloned();
         let begun = clock::now();
         if let Err(cut) = self.send_after(&mut injecting, statement).await {
             self.lost_behind(&cut)?;
         }
         injecting.spent += begun.elapsed();
-        self.held.running = None;
+        self.held.end_statement();
         if injecting.is_profile() {
             self.tell_profile(&mut injecting, statement, done, (took, backend.as_deref()));
         } else if injecting.injection.results != InjectedResults::Discard {

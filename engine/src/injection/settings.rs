@@ -72,9 +72,7 @@ impl PooledSession {
         if let Some(error) = failure_of(&own) {
             let shown = String::from_utf8_lossy(&statement).into_owned();
             self.injected_failed(injecting, &shown, &error);
-            if let Some(lease) = &mut self.held.lease {
-                lease.conn.is_spoiled = true;
-            }
+            self.held.spoil();
         }
         Ok(())
     }
@@ -94,7 +92,7 @@ impl PooledSession {
             let server = self.sql_state.session().flags().server;
             self.ask_own(empty_list(server).as_bytes()).await?;
         }
-        if self.held.lease.is_some() {
+        if self.held.has_connection() {
             self.sql_state.pending_answers().is_disturbed_now();
         }
         Ok(())

@@ -1,40 +1,29 @@
 //! KILL in SQL text: as a statement, as one of several, prepared from text, and in a block. What cannot be
 //! translated is refused: the server would take an id of the proxy's for one of its own threads.
 
-use sql::{Effects, Facts, Kill as How, Killed, Marks, Role, Show, StatementKind};
+use sql::{Kill as How, Killed, Marks, Role, StatementKind};
 use wire::{Capabilities, errors};
 
+use super::Killing;
 use super::source::Prepares;
-use super::value::{KillStatement, Value, Values};
-use super::{Killing, Target, scope_of, thread_id};
+use super::value::Value;
 use crate::session::PooledSession;
 use command::ending::Ending;
+use command::kill::kill_among::KillAmong;
+use command::kill::kill_statement::{KillStatement, PlaceholderValues, may_kill};
+use command::kill::kill_target::{KillTarget, scope_of, thread_id};
+use command::kill::prepared_text::asks_for_list;
 use command::statement::{Executing, Statement};
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
 use relay::outcome::SessionError;
-use sql::parts_that_kill;
 
 /// What became of a statement that kills, or may.
 enum KillingText {
     Killing(Killing),
     /// These, one after the other.
     InParts(Vec<Vec<u8>>),
-}
-
-/// Whether a command kills, or may by a text that it prepares or runs.
-fn may_kill(facts: &Facts) -> bool {
-    let runs = |kind| {
-        matches!(
-            kind,
-            StatementKind::Execute | StatementKind::ExecuteImmediate
-        )
-    };
-    facts.marks.has(Marks::KILLS)
-        || facts.effects.has(Effects::PREPARED)
-        || runs(facts.kind)
-        || facts.kind == StatementKind::Multi && facts.statements.iter().any(|part| runs(part.kind))
 }
 
 impl PooledSession {
@@ -135,7 +124,7 @@ impl PooledSession {
         let said = KillStatement {
             kill,
             unread: None,
-            values: has_values.then(|| Values {
+            values: has_values.then(|| PlaceholderValues {
                 execute: &executing.execute,
                 types: executing.types.clone(),
             }),
@@ -173,47 +162,19 @@ impl PooledSession {
             .client
             .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);
-        if !is_several || !self.may_kill_among(facts, text) {
+        if !is_several {
             return Ok(KillingText::Killing(Killing::Left));
         }
-        if let Some(texts) = parts_that_kill(facts, text, self.sql_state.session().flags()) {
-            return Ok(KillingText::InParts(texts));
+        let session = self.sql_state.session();
+        match KillAmong::read(facts, text, session.flags(), session.held()) {
+            KillAmong::AsTheyAre => Ok(KillingText::Killing(Killing::Left)),
+            KillAmong::InParts(texts) => Ok(KillingText::InParts(texts)),
+            KillAmong::Refused => {
+                let error = errors::kill_among_others();
+                let told = self.refuse_kill(query.incoming().sequence, error).await;
+                Ok(KillingText::Killing(Killing::Told(told)))
+            }
         }
-        let is_known = !facts.marks.has(Marks::CROWDED | Marks::LOST);
-        if is_known && !facts.marks.has(Marks::KILLS) {
-            return Ok(KillingText::Killing(Killing::Left));
-        }
-        let error = errors::kill_among_others();
-        let told = self.refuse_kill(query.incoming().sequence, error).await;
-        Ok(KillingText::Killing(Killing::Told(told)))
-    }
-
-    /// Whether one does, by its text, by what it prepares, or by what was prepared before.
-    fn may_kill_among(&self, facts: &Facts, text: &[u8]) -> bool {
-        let names_it = |text: &[u8]| text.windows(4).any(|it| it.eq_ignore_ascii_case(b"KILL"));
-        let literals = facts
-            .mentions_of(Role::PreparedText)
-            .filter(|it| !it.name.of(text).starts_with(b"@"));
-        let prepares = |kind| {
-            matches!(
-                kind,
-                StatementKind::Prepare | StatementKind::ExecuteImmediate
-            )
-        };
-        let count = facts
-            .statements
-            .iter()
-            .filter(|it| prepares(it.kind))
-            .count();
-        let held = self.sql_state.session().held();
-        let mut prepared = held.prepared().map(|name| held.prepared_text(name));
-        names_it(text)
-            || count > literals.count()
-            || facts
-                .statements
-                .iter()
-                .any(|it| it.kind == StatementKind::Execute)
-                && prepared.any(|text| text.is_none_or(names_it))
     }
 
     /// PREPARE, EXECUTE or EXECUTE IMMEDIATE.
@@ -306,7 +267,7 @@ impl PooledSession {
         };
         let number = thread_id(number, flags);
         if let Ok(id) = u32::try_from(number) {
-            let target = Target { id, scope };
+            let target = KillTarget { id, scope };
             if let Killing::Told(told) = self.kill_target(sequence, target, part).await? {
                 return Ok(Killing::Told(told));
             }
@@ -316,22 +277,5 @@ impl PooledSession {
             query.replace_text(&kill.of_thread(number), flags);
         }
         Ok(Killing::Left)
-    }
-}
-
-/// Whether a statement reads the list of warnings, and does nothing else.
-fn asks_for_list(facts: &Facts) -> bool {
-    match facts.kind {
-        StatementKind::GetDiagnostics => true,
-        StatementKind::Show(show) => matches!(
-            show,
-            Show::Warnings
-                | Show::SomeWarnings
-                | Show::WarningCount
-                | Show::Errors
-                | Show::SomeErrors
-                | Show::ErrorCount
-        ),
-        _ => false,
     }
 }

@@ -2,24 +2,15 @@
 //! shared by then with sessions of others.
 
 use route::KillScope;
-use sql::{Flags, Kill as How, KillText, Lexer, TokenKind};
+use sql::{Kill as How, KillText};
 use wire::errors;
 
 use super::Killing;
 use crate::session::PooledSession;
+use command::kill::killed_user::KilledUser;
 use link::query_command::CommandPart;
 use registry::session_registry::Kill;
 use relay::outcome::SessionError;
-
-/// Whom a KILL USER names.
-#[derive(Debug, PartialEq, Eq)]
-enum Named {
-    User(Vec<u8>),
-    /// `CURRENT_USER`
-    Own,
-    /// A user from one host.
-    WithHost,
-}
 
 impl PooledSession {
     /// KILL USER, KILL QUERY USER.
@@ -30,10 +21,10 @@ impl PooledSession {
         part: CommandPart,
     ) -> Result<Killing, SessionError> {
         let own = self.identity.account().id().user().as_bytes().to_vec();
-        let user = match named(&kill.target, self.sql_state.session().flags()) {
-            Some(Named::User(user)) => user,
-            Some(Named::Own) => own.clone(),
-            Some(Named::WithHost) => {
+        let user = match KilledUser::read(&kill.target, self.sql_state.session().flags()) {
+            Some(KilledUser::Named(user)) => user,
+            Some(KilledUser::Own) => own.clone(),
+            Some(KilledUser::WithHost) => {
                 let error = errors::kill_user_with_host();
                 let told = self.refuse_kill(sequence, error).await;
                 return Ok(Killing::Told(told));
@@ -65,53 +56,5 @@ impl PooledSession {
         }
         let told = self.reply_killed(sequence, part, ids.len() as u64);
         Ok(Killing::Told(told))
-    }
-}
-
-/// None: it is no account.
-fn named(target: &[u8], flags: Flags) -> Option<Named> {
-    let tokens = Lexer::new(target, flags).filter(|it| it.kind != TokenKind::Comment);
-    let tokens: Vec<_> = tokens.take(5).collect();
-    let kinds: Vec<_> = tokens.iter().map(|token| token.kind).collect();
-    let first = tokens.first()?;
-    let name = match first.kind {
-        TokenKind::String => sql::unquote(first.span.of(target), flags)?.into_owned(),
-        TokenKind::Word | TokenKind::Quoted => first.span.name(target).into_owned(),
-        _ => return None,
-    };
-    let is_own = first.kind == TokenKind::Word && name.eq_ignore_ascii_case(b"CURRENT_USER");
-    match kinds.get(1..)? {
-        [] | [TokenKind::Open, TokenKind::Close] if is_own => Some(Named::Own),
-        [] => Some(Named::User(name)),
-        [TokenKind::UserVariable] => match &*tokens.get(1)?.span.name(target) {
-            b"%" => Some(Named::User(name)),
-            _ => Some(Named::WithHost),
-        },
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn users_are_read_as_they_are_written() {
-        let user = |name: &[u8]| Some(Named::User(name.to_vec()));
-        for (target, expected) in [
-            ("bob", user(b"bob")),
-            ("'bob'", user(b"bob")),
-            ("`bo``b`", user(b"bo`b")),
-            ("bob@'%'", user(b"bob")),
-            ("'bob'@'10.0.0.1'", Some(Named::WithHost)),
-            ("CURRENT_USER", Some(Named::Own)),
-            ("current_user()", Some(Named::Own)),
-            ("'current_user'", user(b"current_user")),
-            ("bob, eve", None),
-            ("", None),
-        ] {
-            let found = named(target.as_bytes(), Flags::default());
-            assert_eq!(found, expected, "{target}");
-        }
     }
 }

@@ -1,14 +1,10 @@
 //! The number that a KILL's target stands for. The server is asked for the value of an expression, in the
 //! session's own state.
 
-use std::rc::Rc;
-
-use pool::BackendStatementId;
 use session::Outcome;
 use session::state::{Needs, Ran, Seen};
-use sql::{Answers, Facts, Flags, KillText, Marks, Uses};
+use sql::{Answers, Facts};
 use wire::execute::Execute;
-use wire::statement::PrepareOk;
 use wire::{Command, ErrPacket, ErrorCode, errors};
 
 use crate::session::PooledSession;
@@ -18,25 +14,12 @@ use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::OwnReply;
 use command::ending::Ending;
+use command::kill::kill_statement::{KillStatement, PlaceholderValues, is_refused};
+use command::kill::target_number::{binary_number, prepared_id, text_number};
 use command::repeat::Repeat;
 use command::target::CommandTarget;
 use relay::outcome::{After, SessionError};
 use session::effect::Effect;
-
-/// A KILL, as a text or as a prepared statement.
-pub(super) struct KillStatement<'a> {
-    pub kill: KillText,
-    /// The statement that the server has not yet read: what is wrong with it the server says.
-    pub unread: Option<Vec<u8>>,
-    /// The values of a prepared statement's placeholders.
-    pub values: Option<Values<'a>>,
-}
-
-/// What a client has sent in an EXECUTE.
-pub(super) struct Values<'a> {
-    pub execute: &'a Execute<'a>,
-    pub types: Option<Rc<[u8]>>,
-}
 
 /// The value of an expression of KILL.
 enum EvaluatedValue {
@@ -66,11 +49,11 @@ impl PooledSession {
         }
         Box::pin(self.settle_doubts()).await;
         self.keep_past().await;
-        let answer = match self.held.lease.take() {
+        let answer = match self.held.take() {
             None => Err(ExchangeError::unsent(ConnectionError::Closed.into())),
             Some(mut lease) => {
                 let answer = self.ask_value(&mut lease.conn, said).await;
-                self.held.lease = Some(lease);
+                self.held.put(lease);
                 answer
             }
         };
@@ -99,7 +82,7 @@ impl PooledSession {
         said: &KillStatement<'_>,
     ) -> Result<EvaluatedValue, ExchangeError> {
         let flags = self.sql_state.session().flags();
-        let select = question(&said.kill, flags);
+        let select = said.question(flags);
         let rewritten = sql::rewrite(&select, flags, &self.own_answers());
         let select = rewritten.text.unwrap_or(select);
         let facts = sql::facts(&select, flags);
@@ -135,8 +118,8 @@ impl PooledSession {
             return Ok(EvaluatedValue::Refused(own));
         }
         let number = match said.values {
-            None => text_number(&own, conn),
-            Some(_) => binary_number(&own, conn),
+            None => text_number(&own, conn.capabilities),
+            Some(_) => binary_number(&own, conn.capabilities),
         };
         Ok(number.map_or(EvaluatedValue::Unknown, EvaluatedValue::Number))
     }
@@ -178,7 +161,7 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         prepared: &OwnReply,
-        values: &Values<'_>,
+        values: &PlaceholderValues<'_>,
     ) -> Result<OwnReply, ExchangeError> {
         let id = prepared_id(prepared)?;
         let mut payload = Vec::new();
@@ -236,63 +219,5 @@ impl PooledSession {
             found_rows: pending_answers.found_rows,
             ..Answers::default()
         }
-    }
-}
-
-/// A statement that tells the value. MySQL refuses aggregates in a KILL and in VALUES; MariaDB refuses them when
-/// it reads the KILL.
-fn question(kill: &KillText, flags: Flags) -> Vec<u8> {
-    match flags.server {
-        sql::Server::MySql(version) if version >= 80_019 => {
-            let (front, target) = (&kill.front, &kill.target);
-            [front, &b"VALUES ROW(CAST(("[..], target, b") AS SIGNED))"].concat()
-        }
-        _ => kill.value(),
-    }
-}
-
-/// Whether a server refuses such an expression in a KILL.
-pub(super) fn is_refused(facts: &Facts) -> bool {
-    facts.tables().next().is_some()
-        || facts.marks.has(Marks::UNKNOWN_FUNCTION)
-        || facts.uses.has(Uses::SEQUENCE)
-}
-
-fn prepared_id(own: &OwnReply) -> Result<BackendStatementId, ExchangeError> {
-    match PrepareOk::decode(own.first_payload()) {
-        Ok(ok) => Ok(BackendStatementId(ok.statement_id)),
-        Err(error) => Err(ExchangeError::unanswered(
-            ConnectionError::from(error).into(),
-        )),
-    }
-}
-
-/// NULL is 0, which no thread has.
-fn text_number(own: &OwnReply, conn: &BackendConn) -> Option<u64> {
-    let table = backend::own_reply::table(own, conn.capabilities).ok()?;
-    match table.row.first()? {
-        None => Some(0),
-        Some(value) => {
-            let number: i64 = std::str::from_utf8(value).ok()?.parse().ok()?;
-            Some(number.cast_unsigned())
-        }
-    }
-}
-
-/// The same of a row in the binary protocol: a zero, a byte of NULL bits, the number.
-fn binary_number(own: &OwnReply, conn: &BackendConn) -> Option<u64> {
-    let has_eof = !conn
-        .capabilities
-        .contains(wire::Capabilities::DEPRECATE_EOF);
-    let row = own.payloads().nth(2 + usize::from(has_eof))?;
-    let (&[0, nulls], number) = row.split_first_chunk()? else {
-        return None;
-    };
-    if nulls != 0 {
-        return Some(0);
-    }
-    match *number {
-        [a, b, c, d] => Some(i64::from(i32::from_le_bytes([a, b, c, d])).cast_unsigned()),
-        _ => Some(u64::from_le_bytes(number.try_into().ok()?)),
     }
 }

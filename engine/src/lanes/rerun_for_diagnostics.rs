@@ -38,14 +38,14 @@ impl PooledSession {
     /// What the client may ask of a statement that ran on a lane is left on the connection that is held:
     /// nobody hears of what is done for that.
     pub(crate) async fn rerun_unheard(&mut self, past: Past) {
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return;
         };
         let argument = match past {
             Past::Again(argument) => argument,
             Past::Interrupted => backend::ask::text(&lease.conn, interruption()),
             Past::Executed(execution) => {
-                self.held.lease = Some(lease);
+                self.held.put(lease);
                 return self.execute_unheard(&execution).await;
             }
         };
@@ -63,7 +63,7 @@ impl PooledSession {
                 "it does not take the session's state",
             )),
         };
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         // One that breaks is noticed by the command that follows.
         if let Ok(own) = asked {
             self.observe_relived(&argument, own);

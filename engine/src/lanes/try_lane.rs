@@ -89,7 +89,7 @@ impl PooledSession {
             return None;
         };
         *follow_up = LaneFollowUp::Nothing;
-        let lease = self.held.lease.take()?;
+        let lease = self.held.take()?;
         let backend = Arc::clone(&lease.conn.backend);
         let sub_pool = self.sub_pool(&backend);
         let lanes = &self.env.lanes;
@@ -100,7 +100,7 @@ impl PooledSession {
             && !waits;
         let is_prepared = self.is_prepared(statement, |key, types| lease.conn.has(key, types));
         if !fits || !is_prepared || !lanes.has_room(sub_pool) {
-            self.held.lease = Some(lease);
+            self.held.put(lease);
             return None;
         }
         let lane = lanes.open(sub_pool, lease);
@@ -288,7 +288,7 @@ impl PooledSession {
             self.sql_state.session().flags().server,
             self.transaction(),
         )?;
-        let is_held = self.held.lease.is_some()
+        let is_held = self.held.has_connection()
             || self.sql_state.has_cursors()
             || !self.sql_state.session().is_plain();
         let is_owed =

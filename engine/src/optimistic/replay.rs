@@ -12,6 +12,7 @@ use wire::{Command, StatusFlags, errors};
 use crate::failure::cut_transaction::CutTransaction;
 use crate::routing::leave_replica::ROLLBACK;
 use crate::session::PooledSession;
+use backend::connection::BackendConn;
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use backend::recorded_reads::{Execution, Read, RecordedRead};
@@ -63,12 +64,12 @@ impl PooledSession {
 
     async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), ReplayFailure> {
         // Two connections at a time could keep sessions waiting for one another.
-        if self.held.lease.is_some() {
+        if self.held.has_connection() {
             self.end_at_replica(ROLLBACK).await;
         }
         self.transaction_lost();
-        if let Some(lease) = &self.held.lease {
-            let (name, pins) = (&lease.conn.backend.name, self.pins());
+        if let Some(conn) = self.held.connection() {
+            let (name, pins) = (&conn.backend.name, self.pins());
             let error = errors::held_at_replica(name, pins);
             return Err(ReplayFailure::Unreachable(Failure::saying(
                 FailureKind::HeldAtReplica,
@@ -150,10 +151,10 @@ impl PooledSession {
         }
         self.return_to(own_schema);
         let done = outcome?;
-        if let (Outcome::Err(_), Some(lease)) = (done.outcome, &mut self.held.lease) {
-            lease.conn.prepared.unbind(key);
+        if let Outcome::Err(_) = done.outcome {
+            self.held.unbind(key);
         }
-        self.finish(key).await;
+        self.held.finish_prepared(key);
         Ok(done)
     }
 
@@ -163,11 +164,9 @@ impl PooledSession {
         // Types that it was executed with before change what MySQL makes of these.
         let mut own_types = TypesSeen::default();
         execution.types.iter().for_each(|it| own_types.see(it));
-        if let Some(lease) = &mut self.held.lease
-            && !lease.conn.prepared.has_seen_only(key, &own_types)
-            && let Some(id) = lease.conn.prepared.remove(key)
-        {
-            lease.conn.close_statement(id);
+        let has_seen_others = |conn: &BackendConn| !conn.prepared.has_seen_only(key, &own_types);
+        if self.held.connection().is_some_and(has_seen_others) {
+            self.held.close_prepared(key);
         }
         let prepared = self.backend_statement(key, &needs).await;
         let Ok(backend_id) = prepared.map_err(ReplayFailure::Cut)? else {
@@ -175,9 +174,9 @@ impl PooledSession {
                 "a statement cannot be prepared".to_owned(),
             ));
         };
-        if let (Some(lease), Some(types)) = (&mut self.held.lease, &execution.types) {
+        if let (Some(conn), Some(types)) = (self.held.connection_mut(), &execution.types) {
             // They are sent along whether or not it has seen them.
-            let _ = lease.conn.prepared.bind(key, types);
+            let _ = conn.prepared.bind(key, types);
         }
         let count = execution.parameter_count;
         let execute = Execute::decode(&execution.argument, self.client.capabilities(), count);

@@ -48,7 +48,7 @@ impl PooledSession {
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
         self.routing.state().is_optimistic()
             && self.transaction() == Transaction::None
-            && self.held.lease.is_none()
+            && !self.held.has_connection()
             && self.sql_state.session().is_free()
             && route::begins_on_replica(facts)
             && !self.is_serializable()
@@ -71,7 +71,7 @@ impl PooledSession {
     /// A command of an optimistic transaction.
     pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, SessionError> {
         self.settle_optimistic();
-        let is_held = self.held.lease.is_some();
+        let is_held = self.held.has_connection();
         match self.optimistic_effect(&arrived) {
             OptimisticTransactionEffect::Apart => {}
             OptimisticTransactionEffect::Stays | OptimisticTransactionEffect::Ends if is_held => {}
@@ -256,11 +256,7 @@ impl PooledSession {
         if !matches!(facts.kind, StatementKind::Begin(_)) || done.outcome != Outcome::Ok {
             return;
         }
-        let role = self
-            .held
-            .lease
-            .as_ref()
-            .and_then(|lease| lease.conn.backend.role);
+        let role = self.held.backend().and_then(|backend| backend.role);
         match role {
             Some(Role::Replica) if command_target == CommandTarget::Optimistic => {
                 self.routing.begin_optimistic(incoming.clone());

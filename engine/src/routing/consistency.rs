@@ -136,20 +136,20 @@ impl PooledSession {
         if !self.is_consistent() {
             return;
         }
-        let Some(lease) = &self.held.lease else {
+        let Some(conn) = self.held.connection() else {
             return;
         };
-        let backend = &lease.conn.backend;
+        let backend = &conn.backend;
         let is_own = backend.cluster == self.routing.settings().cluster;
         // A transaction's GTID is made where it commits.
         let has_written = self.routing.state().has_unsaid_writes || may_have_written(facts);
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         self.routing.state_mut().has_unsaid_writes = is_open && has_written;
         let has_written = !is_open && has_written;
-        let was_told_all = self.tells_gtids(&lease.conn) && self.has_room(done);
+        let was_told_all = self.tells_gtids(conn) && self.has_room(done);
         let position = match self.tracking.changes().gtids() {
             Gtids::None => None,
-            Gtids::Told(gtids) => Some(Position::parse(family_of(&lease.conn), gtids).ok()),
+            Gtids::Told(gtids) => Some(Position::parse(family_of(conn), gtids).ok()),
             Gtids::TooMany => Some(None),
         };
         let is_unknown = has_written && !was_told_all && !is_undone(done);

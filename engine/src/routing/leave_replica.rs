@@ -6,10 +6,9 @@ use route::{Role, Transaction, Wanted, Why};
 use session::Outcome;
 use session::state::{Pin, Ran, Seen};
 use sql::{Effects, Facts, Marks, Object, StatementKind, Uses};
-use wire::{Command, errors};
+use wire::errors;
 
 use crate::session::PooledSession;
-use backend::ask::text;
 use backend::own_reply::OwnReply;
 use command::target::CommandTarget;
 use link::failure::{Failure, FailureKind};
@@ -34,11 +33,7 @@ impl PooledSession {
         command_target: CommandTarget,
         facts: &Facts,
     ) -> Result<(), Failure> {
-        let role = self
-            .held
-            .lease
-            .as_ref()
-            .map(|lease| lease.conn.backend.role);
+        let role = self.held.backend().map(|backend| backend.role);
         if role != Some(Some(Role::Replica))
             || command_target != CommandTarget::Home
             || !self.is_split()
@@ -55,10 +50,10 @@ impl PooledSession {
         if is_only_reading && pins.is_empty() && !self.sql_state.has_cursors() {
             Box::pin(self.end_at_replica(COMMIT)).await;
         }
-        match &self.held.lease {
+        match self.held.connection() {
             None => Ok(()),
-            Some(lease) => {
-                let (name, pins) = (&lease.conn.backend.name, self.pins());
+            Some(conn) => {
+                let (name, pins) = (&conn.backend.name, self.pins());
                 let error = errors::held_at_replica(name, pins);
                 Err(Failure::saying(FailureKind::HeldAtReplica, error))
             }
@@ -68,15 +63,10 @@ impl PooledSession {
     /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
     pub(crate) async fn end_at_replica(&mut self, end: &[u8]) {
         let facts = sql::facts(end, self.sql_state.session().flags());
-        let Some(lease) = &mut self.held.lease else {
+        if !self.held.has_connection() {
             return;
-        };
-        let said = text(&lease.conn, end);
-        let asked = lease
-            .conn
-            .ask(&self.env.pool_env, Command::QUERY, &said)
-            .await;
-        match asked {
+        }
+        match self.held.ask(&self.env.pool_env, end).await {
             Ok(own) if own.outcome == Outcome::Ok => self.has_ended(&facts, end, &own),
             _ => {
                 self.drop_lease(pool::CloseReason::Broken);
@@ -87,7 +77,7 @@ impl PooledSession {
     }
 
     fn has_ended(&mut self, facts: &Facts, text: &[u8], own: &OwnReply) {
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return;
         };
         let seen = Seen {
@@ -101,7 +91,7 @@ impl PooledSession {
         let values = &self.env.pool_env.store.values;
         self.sql_state
             .session_mut()
-            .observe(&mut lease.conn.state, values, &seen);
+            .observe(&mut conn.state, values, &seen);
         if let Some(status) = own.tally.status {
             self.client.note_status(status);
         }

@@ -29,7 +29,7 @@ impl PooledSession {
             return self.refuse(&failure, incoming.sequence);
         }
         let made = self.make_texts(&Needs::ALL).await;
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Ok(After::Next);
         };
         let equal = match made {
@@ -39,12 +39,12 @@ impl PooledSession {
             }
             Err(cut) => Err(cut),
         };
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         if let Err(cut) = equal {
             let repeat = Repeat::of(Effect::Any, target);
             return self.cut_short(cut, incoming.sequence, incoming.command, repeat);
         }
-        let Some(lease) = self.held.lease.take() else {
+        let Some(lease) = self.held.take() else {
             return Ok(After::Next);
         };
         let conn = self.env.pool.take_out(lease);

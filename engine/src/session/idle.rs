@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pool::CloseReason;
@@ -209,11 +208,7 @@ impl PooledSession {
     /// A connection that is held is closed where its backend was disabled; with it ends a session that
     /// has more there than a transaction.
     fn leave_disabled(&mut self) -> Option<SessionError> {
-        let backend = self
-            .held
-            .lease
-            .as_ref()
-            .map(|lease| Arc::clone(&lease.conn.backend));
+        let backend = self.held.backend().cloned();
         let Some(backend) = backend else {
             self.control.withdraw(Ask::BackendDisabled);
             return None;
@@ -253,19 +248,19 @@ impl PooledSession {
 
     /// A connection that is held between two commands may end by itself, and takes the session along.
     fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, SessionError>> {
-        let Some(lease) = &mut self.held.lease else {
+        let Some(conn) = self.held.connection_mut() else {
             return Poll::Pending;
         };
         let mut scratch = self.env.pool_env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
-        let read = Pin::new(&mut lease.conn.leg.transport).poll_read(context, &mut buffer);
+        let read = Pin::new(&mut conn.leg.transport).poll_read(context, &mut buffer);
         let last_words = match read {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(())) => buffer.filled().to_vec(),
             Poll::Ready(Err(_)) => Vec::new(),
         };
         drop(scratch);
-        let name = &lease.conn.backend.name;
+        let name = &conn.backend.name;
         let text = String::from(errors::lost_between_commands(name));
         let may_go_on =
             last_words.is_empty() || self.routing.optimistic().is_some() || self.has_only_begin();

@@ -48,7 +48,7 @@ impl PooledSession {
         let sample_one_in = u64::from(self.settings.config.log.sample_one_in);
         let is_sampled =
             sample_one_in > 0 && self.env.relay.login.dice.borrow_mut().below(sample_one_in) == 0;
-        let pins = self.held.lease.as_ref().map(|_| self.pins().to_string());
+        let pins = self.held.connection().map(|_| self.pins().to_string());
         self.command.trace = Some(Box::new(Trace {
             is_sampled,
             wanted: self.wanted(facts),
@@ -71,11 +71,7 @@ impl PooledSession {
             () if trace.is_sampled => "sampled",
             () => return,
         };
-        let backend = self
-            .held
-            .lease
-            .as_ref()
-            .map(|lease| &*lease.conn.backend.name);
+        let backend = self.held.backend().map(|backend| &*backend.name);
         let record = self.way_of(trace, facts, text);
         tracing::info!(
             kind = "statement_recorded",

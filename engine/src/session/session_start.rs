@@ -10,7 +10,6 @@ use session::state::{Hold, Pin, Pins, Rules, SessionState};
 use wire::Capabilities;
 use wire::compression::{Algorithm, Remote};
 
-use crate::backend::held::Held;
 use crate::engine_env::EngineEnv;
 use crate::routing::routing_state::RoutingState;
 use crate::routing::session_routing::Routing;
@@ -32,6 +31,7 @@ use registry::session_control::SessionControl;
 use relay::outcome::SessionError;
 use script_host::shadow_queue::Reflection;
 use session_parts::client_side::ClientSide;
+use session_parts::held::Held;
 use session_parts::identity::{AccountLogin, Identity};
 use session_parts::sql_state::SqlState;
 use session_parts::tracking::Tracking;
@@ -192,12 +192,12 @@ impl PooledSession {
     }
 
     async fn try_schema_on_connection(&mut self, schema: Vec<u8>) -> Result<(), Failure> {
-        let Some(mut lease) = self.held.lease.take() else {
+        let Some(mut lease) = self.held.take() else {
             return Ok(());
         };
         let needs = session::state::Needs::NONE;
         let equal = self.restore_state_first(&mut lease.conn, &needs).await;
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         match equal {
             Ok(()) => {
                 let key = (self.identity.key().account.clone(), schema);

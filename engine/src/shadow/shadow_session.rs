@@ -11,7 +11,6 @@ use session::state::SessionState;
 use tokio::sync::mpsc;
 use wire::Command;
 
-use crate::backend::held::Held;
 use crate::routing::session_routing::Routing;
 use crate::session::PooledSession;
 use crate::session::session_start::{client_statements, rules};
@@ -23,6 +22,7 @@ use relay::outcome::{After, SessionError};
 use script_host::shadow_queue::{
     Reflection, STATEMENTS_WAITING_MAX, ShadowSession, ShadowStatement, Work,
 };
+use session_parts::held::Held;
 use session_parts::tracking::Tracking;
 
 impl PooledSession {

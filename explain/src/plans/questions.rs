@@ -2,7 +2,6 @@
 
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use pool::CloseReason;
@@ -33,7 +32,7 @@ const SCHEMA_BYTES_MAX: usize = 8 << 20;
 impl Planner {
     /// Nothing that planning has locked stays so: it may have begun a transaction.
     pub(super) async fn end_planning(&mut self) {
-        if self.session.held.lease.is_some() {
+        if self.session.held.has_connection() {
             let _ = self
                 .ask_within(b"ROLLBACK", TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
                 .await;
@@ -91,11 +90,8 @@ impl Planner {
         bytes_max: usize,
     ) -> Result<OwnReply, Refusal> {
         let lost = || "the connection is lost".to_owned();
-        let mut lease = self.session.held.lease.take().ok_or_else(lost)?;
-        let running = Running {
-            backend: Arc::clone(&lease.conn.backend),
-            thread_id: lease.conn.thread_id,
-        };
+        let mut lease = self.session.held.take().ok_or_else(lost)?;
+        let running = Running::on(&lease.conn);
         let env = Rc::clone(&self.session.env);
         let argument = text(&lease.conn, question);
         let mut kill = None;
@@ -112,7 +108,7 @@ impl Planner {
                 }
             }
         };
-        self.session.held.lease = Some(lease);
+        self.session.held.put(lease);
         let Some(Ok(own)) = heard else {
             self.session.drop_lease(CloseReason::Broken);
             return Err(lost());

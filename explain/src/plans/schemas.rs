@@ -38,7 +38,8 @@ impl Planner {
         let account = self.session.identity.account().id().to_string();
         let whose = (cluster, schema, account.as_str());
         let epoch = env.pool_env.shared.definitions_epoch();
-        if self.session.held.lease.is_none() || !plans.claim_schema(whose, (now, epoch), interval) {
+        if !self.session.held.has_connection() || !plans.claim_schema(whose, (now, epoch), interval)
+        {
             return;
         }
         let [indexes, keys] =

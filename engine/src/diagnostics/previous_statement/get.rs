@@ -94,12 +94,7 @@ impl PooledSession {
         if own.outcome != Outcome::Ok {
             return Number::Wrong;
         }
-        let capabilities = self
-            .held
-            .lease
-            .as_ref()
-            .map(|lease| lease.conn.capabilities);
-        let row = table(&own, capabilities.unwrap_or_default()).map(|table| table.row);
+        let row = table(&own, self.conn_capabilities()).map(|table| table.row);
         match row.ok().and_then(|row| row.into_iter().next()) {
             // No condition has this number.
             Some(None) => Number::Known(0),
@@ -117,7 +112,7 @@ impl PooledSession {
 
     async fn ask_in_state(&mut self, select: &[u8]) -> Option<OwnReply> {
         let facts = sql::facts(select, self.sql_state.session().flags());
-        let mut lease = self.held.lease.take()?;
+        let mut lease = self.held.take()?;
         let equal = self
             .restore_state_first(&mut lease.conn, &Needs::of(&facts, select))
             .await;
@@ -132,7 +127,7 @@ impl PooledSession {
             }
             Err(_) => None,
         };
-        self.held.lease = Some(lease);
+        self.held.put(lease);
         own
     }
 }
