@@ -51,6 +51,7 @@ const FLOORS: &[(&str, Floor)] = &[
     ("bench", Floor::Outside),
     ("fuzz", Floor::Outside),
     ("simulation", Floor::Outside),
+    ("dialogues", Floor::Outside),
     ("xtask", Floor::Outside),
 ];
 
@@ -174,9 +175,10 @@ fn crates_known(manifest: &Table) -> Vec<String> {
         dependencies
             .map(|(key, value)| value.get("package").and_then(Value::as_str).unwrap_or(key))
             .map(|name| name.strip_prefix("pilotfish-").unwrap_or(name).to_owned())
-            // Real servers and the model of servers may be had for the tests of any crate.
+            // Real servers, the model of servers and scripted servers may be had for the tests of any crate.
             .filter(move |name| {
-                !(kind == "dev-dependencies" && matches!(name.as_str(), "e2e" | "simulation"))
+                let is_for_tests = matches!(name.as_str(), "e2e" | "simulation" | "dialogues");
+                !(kind == "dev-dependencies" && is_for_tests)
             })
             .collect::<Vec<_>>()
     };

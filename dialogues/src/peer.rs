@@ -1,0 +1,180 @@
+//! The other side of what is tested: a scripted client, or a scripted server.
+
+use std::io;
+
+use link::packets::{PacketError, PacketStream};
+use tokio::io::AsyncWriteExt;
+use wire::{Capabilities, ErrPacket, Greeting, StatusFlags};
+
+use crate::memory_network::End;
+
+/// The payload of an OK without anything in it.
+pub const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+
+/// What clients and servers agree on in dialogues, unless a dialogue says otherwise.
+pub const CAPABILITIES: Capabilities = Capabilities(
+    Capabilities::PROTOCOL_41.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::PLUGIN_AUTH.0
+        | Capabilities::CONNECT_WITH_DB.0
+        | Capabilities::TRANSACTIONS.0
+        | Capabilities::SESSION_TRACK.0,
+);
+
+/// The scramble of every scripted server.
+pub const SCRAMBLE: &[u8] = b"abcdefghijklmnopqrst";
+
+/// How a scripted server greets.
+pub fn greeting(thread_id: u32) -> Greeting {
+    Greeting {
+        version: b"5.5.5-10.11.14-MariaDB".to_vec(),
+        thread_id,
+        scramble: SCRAMBLE.to_vec(),
+        capabilities: CAPABILITIES,
+        collation: 45,
+        status: StatusFlags::AUTOCOMMIT,
+        plugin: b"mysql_native_password".to_vec(),
+    }
+}
+
+/// The payload of an ERR.
+pub fn err(number: u16, text: &str) -> Vec<u8> {
+    let mut payload = Vec::new();
+    ErrPacket {
+        number,
+        sqlstate: Some(*b"HY000"),
+        text: text.as_bytes(),
+    }
+    .encode(&mut payload);
+    payload
+}
+
+/// A payload with its packet header.
+pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    wire::write::put_packets(&mut bytes, sequence, payload);
+    bytes
+}
+
+/// COM_QUERY with this text, with its packet header.
+pub fn query(text: &str) -> Vec<u8> {
+    packet(0, &[b"\x03", text.as_bytes()].concat())
+}
+
+/// How a connection has ended for a peer that reads from it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PeerEnd {
+    /// The other side has closed between two packets.
+    Closed,
+    /// The other side has closed within a packet.
+    Truncated,
+    /// The other side has broken the connection off.
+    Reset,
+}
+
+/// A client or a server that a test speaks for. Sequence ids go on by themselves.
+pub struct Peer {
+    stream: PacketStream<End>,
+}
+
+impl Peer {
+    /// The peer at this end of a connection.
+    pub fn new(end: End) -> Self {
+        Self {
+            stream: PacketStream::new(end, 0),
+        }
+    }
+
+    /// The next packet begins a command, or the reply of this sequence id.
+    pub fn begin_at(&mut self, sequence: u8) {
+        self.stream.begin_at(sequence);
+    }
+
+    /// Says a payload.
+    pub async fn say(&mut self, payload: &[u8]) {
+        self.stream.write(payload).await.unwrap();
+    }
+
+    /// Sends bytes, whatever they are.
+    pub async fn send(&mut self, bytes: &[u8]) {
+        self.try_send(bytes).await.unwrap();
+    }
+
+    /// Sends bytes to somebody who may be gone.
+    ///
+    /// # Errors
+    /// The other side is gone.
+    pub async fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_packets(bytes).await
+    }
+
+    /// The next payload.
+    pub async fn hear(&mut self) -> Vec<u8> {
+        self.stream.read().await.unwrap()
+    }
+
+    /// The next payload, or why there is none.
+    ///
+    /// # Errors
+    /// The other side has closed, or breaks the protocol.
+    pub async fn try_hear(&mut self) -> Result<Vec<u8>, PacketError> {
+        self.stream.read().await
+    }
+
+    /// Says a command and hears the first payload of its reply.
+    pub async fn ask(&mut self, payload: &[u8]) -> Vec<u8> {
+        self.begin_at(0);
+        self.say(payload).await;
+        self.hear().await
+    }
+
+    /// The next command, whose reply begins with sequence id 1.
+    pub async fn hear_command(&mut self) -> Vec<u8> {
+        self.begin_at(0);
+        self.hear().await
+    }
+
+    /// The number and the text of the next payload, which is an ERR.
+    pub async fn hear_err(&mut self) -> (u16, String) {
+        let payload = self.hear().await;
+        let err = ErrPacket::decode(&payload);
+        let err = err.unwrap_or_else(|_| panic!("no ERR, but {payload:?}"));
+        (err.number, String::from_utf8_lossy(err.text).into_owned())
+    }
+
+    /// Waits for the end of the connection; nothing may come before it.
+    pub async fn hear_end(&mut self) -> PeerEnd {
+        match self.stream.read().await {
+            Err(PacketError::Closed) => PeerEnd::Closed,
+            Err(PacketError::Truncated) => PeerEnd::Truncated,
+            Err(PacketError::Io(error)) if error.kind() == io::ErrorKind::ConnectionReset => {
+                PeerEnd::Reset
+            }
+            other => panic!("no end, but {other:?}"),
+        }
+    }
+
+    /// Closes its sending side and goes on hearing.
+    pub async fn shut_down(self) -> End {
+        let (mut end, _) = self.stream.into_parts().unwrap();
+        end.shutdown().await.unwrap();
+        end
+    }
+
+    /// The end of the connection, for whoever reads and writes it byte by byte.
+    pub fn into_end(self) -> End {
+        self.stream.into_parts().unwrap().0
+    }
+
+    /// Greets as a server.
+    pub async fn say_greeting(&mut self, greeting: &Greeting) {
+        let mut payload = Vec::new();
+        greeting.encode(&mut payload);
+        self.say(&payload).await;
+    }
+
+    /// The greeting of the other side.
+    pub async fn hear_greeting(&mut self) -> Greeting {
+        Greeting::decode(&self.hear().await).unwrap()
+    }
+}
