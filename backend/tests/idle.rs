@@ -1,0 +1,143 @@
+//! Connections that lie idle: they are pinged, closed in time, and not lent when their server has left them.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use config::Config;
+use dialogues::backends::backend;
+use dialogues::peer::{Peer, err, packet};
+use dialogues::pool_scene::{PoolScene, answer, text_of};
+use dialogues::{play, settle};
+use pilotfish_backend::privilege_changes::AffectedUsers;
+
+/// What an idle connection hears until it is closed, while nothing else happens.
+async fn heard_until_closed(db: &mut Peer) -> Vec<String> {
+    let mut heard = Vec::new();
+    loop {
+        db.begin_at(0);
+        let Ok(command) = db.try_hear().await else {
+            return heard;
+        };
+        let text = text_of(&command);
+        if text != "COM_QUIT" {
+            db.send(&answer(&text)).await;
+        }
+        heard.push(text);
+    }
+}
+
+fn config(change: impl FnOnce(&mut config::PoolConfig)) -> Config {
+    let mut config = Config::default();
+    config.pool.globals_interval = Duration::ZERO;
+    change(&mut config.pool);
+    config
+}
+
+/// Opens a connection, gives it back, and says what it hears then and for how long it stays.
+async fn life(config: Config) -> (Vec<String>, Duration) {
+    let mut scene = PoolScene::new(config, backend(1));
+    let (held, mut db) = scene.open().await;
+    let began = net::clock::now();
+    scene.pool.give_back(held);
+    let heard = heard_until_closed(&mut db).await;
+    (heard, net::clock::now() - began)
+}
+
+#[test]
+fn an_idle_connection_is_closed_politely_after_its_time() {
+    play(async {
+        let config = config(|pool| {
+            pool.ping_interval = Duration::ZERO;
+            pool.login_age_max = Duration::ZERO;
+            pool.timeout_idle = Duration::from_secs(40);
+        });
+        let (heard, stayed) = life(config).await;
+        assert_eq!(heard, ["COM_QUIT"]);
+        assert!(stayed >= Duration::from_secs(40), "{stayed:?}");
+        assert!(stayed < Duration::from_secs(50), "{stayed:?}");
+    });
+}
+
+#[test]
+fn an_idle_connection_is_pinged_so_that_its_end_is_noticed() {
+    play(async {
+        let config = config(|pool| {
+            pool.ping_interval = Duration::from_secs(10);
+            pool.login_age_max = Duration::ZERO;
+            pool.timeout_idle = Duration::from_secs(35);
+        });
+        let (heard, _) = life(config).await;
+        assert_eq!(heard, ["COM_PING", "COM_PING", "COM_PING", "COM_QUIT"]);
+    });
+}
+
+#[test]
+fn a_connection_with_privileges_of_long_ago_is_closed() {
+    play(async {
+        let config = config(|pool| {
+            pool.ping_interval = Duration::ZERO;
+            pool.timeout_idle = Duration::ZERO;
+            pool.login_age_max = Duration::from_secs(60);
+        });
+        let (heard, stayed) = life(config).await;
+        assert_eq!(heard, ["COM_QUIT"]);
+        // A tenth is taken off by chance, so that those opened together do not go together.
+        assert!(stayed >= Duration::from_secs(54), "{stayed:?}");
+        assert!(stayed <= Duration::from_secs(61), "{stayed:?}");
+    });
+}
+
+#[test]
+fn a_connection_that_its_server_has_closed_or_spoken_on_is_not_lent() {
+    for farewell in [
+        None,
+        Some(packet(0, &err(1053, "Server shutdown in progress"))),
+    ] {
+        play(async {
+            let mut scene = PoolScene::new(config(|_| ()), backend(1));
+            let (held, mut db) = scene.open().await;
+            scene.pool.give_back(held);
+            match &farewell {
+                Some(farewell) => db.send(farewell).await,
+                None => drop(db),
+            }
+            settle().await;
+            let (held, _db) = scene.open().await;
+            assert_eq!(held.conn.thread_id, 2);
+        });
+    }
+}
+
+#[test]
+fn a_grant_to_one_user_closes_no_connection_of_another() {
+    play(async {
+        let mut scene = PoolScene::new(config(|_| ()), backend(1));
+        let (held, _db) = scene.open().await;
+        scene.pool.give_back(held);
+        let shared = Rc::clone(&scene.environment.pool);
+        let changed = |user: &[u8]| {
+            let users = AffectedUsers::Users(vec![user.to_vec()]);
+            shared.shared.privileges_changed(users);
+        };
+        changed(b"other");
+        settle().await;
+        let held = scene.take().await;
+        assert_eq!(held.conn.thread_id, 1);
+        changed(b"app");
+        assert!(held.conn.is_outdated(&scene.environment.pool));
+    });
+}
+
+#[test]
+fn grants_to_more_users_than_are_remembered_concern_everybody() {
+    play(async {
+        let mut scene = PoolScene::new(config(|_| ()), backend(1));
+        let (held, _db) = scene.open().await;
+        let users = (0..10_000_u32).map(|number| number.to_be_bytes().to_vec());
+        let privileges = &scene.environment.pool.shared.privileges;
+        privileges.change(AffectedUsers::Users(users.collect()));
+        assert!(!held.conn.is_outdated(&scene.environment.pool));
+        privileges.change(AffectedUsers::Users(vec![b"one more".to_vec()]));
+        assert!(held.conn.is_outdated(&scene.environment.pool));
+    });
+}
