@@ -107,3 +107,66 @@ impl CachedAttribution {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use auth::{Account, Dialect, Directory, HostPattern, Names, Rules};
+    use session::state::ValuesTable;
+    use system::Entropy;
+
+    use super::*;
+
+    fn known(user: &str) -> Arc<KnownAccount> {
+        let rules = Rules {
+            dialect: Dialect::MySql,
+            names: Names::Skipped,
+        };
+        let account = Account::new(user, HostPattern::any(Dialect::MySql), Vec::new());
+        let directory = Directory::new(rules, [account], [7; 32]);
+        let first = directory.accounts().next();
+        Arc::clone(first.unwrap())
+    }
+
+    #[test]
+    fn no_two_attributions_are_taken_for_one_because_their_texts_join_alike() {
+        let keys = Entropy::seeded(7).hash_keys().unwrap();
+        let hash = |account: &str, user: &str, schema: &[u8]| {
+            Attribution::new(&keys, account.to_owned(), user, schema).hash()
+        };
+        let all = [
+            hash("ab", "c", b"d"),
+            hash("a", "bc", b"d"),
+            hash("a", "b", b"cd"),
+            hash("ab", "cd", b""),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[at + 1..].contains(one), "{at}");
+        }
+        assert_eq!(hash("ab", "c", b"d"), all[0]);
+    }
+
+    #[test]
+    fn a_session_makes_its_attribution_anew_only_for_another_account_or_schema() {
+        let keys = Entropy::seeded(7).hash_keys().unwrap();
+        let values = ValuesTable::new(keys);
+        let (app, other) = (known("app"), known("other"));
+        let mut own = SessionAttribution::default();
+        let shop = values.in_schema(b"shop");
+        let first = Arc::clone(own.of(&keys, &app, &shop));
+        let with_mode = values.with(&shop, b"sql_mode", b"ANSI");
+        assert!(Arc::ptr_eq(own.of(&keys, &app, &with_mode), &first));
+        let of_other = Arc::clone(own.of(&keys, &other, &with_mode));
+        assert_eq!((&*of_other.user, &*of_other.schema), ("other", "shop"));
+        let ledger = own.of(&keys, &other, &values.in_schema(b"ledger"));
+        assert_eq!(&*ledger.schema, "ledger");
+    }
+
+    #[test]
+    fn a_schema_that_is_no_text_is_shown_all_the_same() {
+        let keys = Entropy::seeded(7).hash_keys().unwrap();
+        let attribution = Attribution::new(&keys, String::new(), "", b"sh\xffop");
+        assert_eq!(attribution.schema, "sh\u{fffd}op");
+    }
+}
