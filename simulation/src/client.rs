@@ -12,7 +12,11 @@ use std::time::Duration;
 use auth::{Challenge, Channel, Credential, Password, Privacy};
 use system::Entropy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use wire::binary_row::BinaryType;
+use wire::change_user::ChangeUser;
+use wire::execute::Execute;
 use wire::handshake::HandshakeHead;
+use wire::reply::LOCAL_INFILE;
 use wire::write::put_packets;
 use wire::{Capabilities, Command, ErrPacket, Greeting, HEADER_BYTES, HandshakeResponse, Header};
 
@@ -28,7 +32,8 @@ const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41
     .with(Capabilities::MULTI_STATEMENTS, true)
     .with(Capabilities::MULTI_RESULTS, true)
     .with(Capabilities::PS_MULTI_RESULTS, true)
-    .with(Capabilities::CONNECT_WITH_DB, true);
+    .with(Capabilities::CONNECT_WITH_DB, true)
+    .with(Capabilities::LOCAL_FILES, true);
 
 /// `utf8mb4_general_ci`.
 const COLLATION: u8 = 45;
@@ -109,6 +114,12 @@ pub struct Client {
     sequence: u8,
     out: Vec<u8>,
     tally: Option<Rc<Tally>>,
+    /// What was answered at the last login.
+    challenge: Option<Challenge>,
+    /// The types of the last result's columns.
+    types: Vec<BinaryType>,
+    /// The same of the cursor that was opened last: its rows come without them.
+    cursor: Vec<BinaryType>,
     /// What the server called this connection.
     pub thread_id: u32,
 }
@@ -149,6 +160,9 @@ impl Client {
             sequence: 0,
             out: Vec::new(),
             tally: login.tally.clone(),
+            challenge: None,
+            types: Vec::new(),
+            cursor: Vec::new(),
             thread_id: 0,
         };
         client.enter(login).await?;
@@ -162,10 +176,8 @@ impl Client {
         self.thread_id = greeting.thread_id;
         self.capabilities = Capabilities(self.capabilities.0 & greeting.capabilities.0);
         let credential = Credential::Password(Password::new(login.password.as_str()));
-        let mut challenge = Challenge::greeted(&greeting);
-        let channel = Channel::keyless(Privacy::Open);
-        let clear = |_| NotIn::AskedInClear;
-        let answer = challenge.answer(&credential, channel).map_err(clear)?;
+        let challenge = Challenge::greeted(&greeting);
+        let answer = answer_to(&challenge, &credential)?;
         let mut payload = Vec::new();
         HandshakeResponse {
             head: HandshakeHead {
@@ -183,11 +195,48 @@ impl Client {
         }
         .encode(&mut payload);
         self.write(&payload).await?;
+        self.authenticate(challenge, &credential).await
+    }
+
+    /// Logs in anew on the same connection, without a schema: COM_CHANGE_USER.
+    ///
+    /// # Errors
+    /// The login is refused, or the connection breaks.
+    pub async fn change_user(&mut self, user: &str, password: &str) -> Result<(), NotIn> {
+        let Some(challenge) = self.challenge.clone() else {
+            return Err(Broken::Protocol("nobody has logged in".to_owned()).into());
+        };
+        let credential = Credential::Password(Password::new(password));
+        let answer = answer_to(&challenge, &credential)?;
+        let mut payload = vec![Command::CHANGE_USER.0];
+        ChangeUser {
+            user: user.as_bytes(),
+            auth_response: &answer,
+            schema: None,
+            collation: Some(COLLATION.into()),
+            plugin: Some(&challenge.plugin),
+            attributes: None,
+        }
+        .encode(self.capabilities, &mut payload);
+        self.sequence = 0;
+        self.write(&payload).await?;
+        self.authenticate(challenge, &credential).await
+    }
+
+    /// Answers until the other side lets the client in or does not.
+    async fn authenticate(
+        &mut self,
+        mut challenge: Challenge,
+        credential: &Credential,
+    ) -> Result<(), NotIn> {
         loop {
             let packet = self.packet().await?;
             refused(packet)?;
             let answer = match packet.split_first() {
-                Some((0x00, _)) => return Ok(()),
+                Some((0x00, _)) => {
+                    self.challenge = Some(challenge);
+                    return Ok(());
+                }
                 Some((0xfe, data)) => {
                     let nul = data
                         .iter()
@@ -195,12 +244,14 @@ impl Client {
                         .unwrap_or(data.len());
                     let (plugin, scramble) = data.split_at(nul);
                     challenge = Challenge::switched(plugin, scramble.get(1..).unwrap_or_default());
-                    Some(challenge.answer(&credential, channel).map_err(clear)?)
+                    Some(answer_to(&challenge, credential)?)
                 }
                 Some((0x01, data)) => {
+                    let channel = Channel::keyless(Privacy::Open);
                     let answer =
-                        challenge.answer_to(data, &credential, channel, &Entropy::seeded(0));
-                    answer.map_err(clear)?
+                        challenge.answer_to(data, credential, channel, &Entropy::seeded(0));
+                    let answer = answer.map_err(|_| NotIn::AskedInClear)?;
+                    answer.map(|it| it.to_vec())
                 }
                 _ => return Err(Broken::Protocol("the login has an odd packet".to_owned()).into()),
             };
@@ -298,8 +349,45 @@ impl Client {
     /// # Errors
     /// The connection is broken.
     pub async fn execute(&mut self, statement: u32, parameters: &[i64]) -> Result<Reply, Broken> {
+        self.execute_with(0, statement, parameters).await
+    }
+
+    /// Executes a prepared statement with a cursor, whose rows are to be fetched.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn open_cursor(
+        &mut self,
+        statement: u32,
+        parameters: &[i64],
+    ) -> Result<Reply, Broken> {
+        let flags = Execute::CURSOR_READ_ONLY;
+        let reply = self.execute_with(flags, statement, parameters).await?;
+        self.cursor.clone_from(&self.types);
+        Ok(reply)
+    }
+
+    /// Fetches so many rows of the cursor that was opened last.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn fetch(&mut self, statement: u32, rows: u32) -> Result<Reply, Broken> {
+        let arguments = [statement.to_le_bytes(), rows.to_le_bytes()].concat();
+        self.send(Command::STMT_FETCH, &arguments);
+        self.flush().await?;
+        self.sequence = 1;
+        let types = self.cursor.clone();
+        reply::read_rows(self, types, true).await
+    }
+
+    async fn execute_with(
+        &mut self,
+        flags: u8,
+        statement: u32,
+        parameters: &[i64],
+    ) -> Result<Reply, Broken> {
         let mut arguments = statement.to_le_bytes().to_vec();
-        arguments.extend([0, 1, 0, 0, 0]);
+        arguments.extend([flags, 1, 0, 0, 0]);
         if !parameters.is_empty() {
             arguments.extend(std::iter::repeat_n(0, parameters.len().div_ceil(8)));
             arguments.push(1);
@@ -314,6 +402,43 @@ impl Client {
         self.send(Command::STMT_EXECUTE, &arguments);
         self.flush().await?;
         self.reply(true).await
+    }
+
+    /// Sends a statement that has the other side ask for a file: the file's name, or the error.
+    ///
+    /// # Errors
+    /// The connection is broken, or something else comes back.
+    pub async fn begin_file(&mut self, text: &str) -> Result<Result<String, ServerError>, Broken> {
+        self.queue(text);
+        self.flush().await?;
+        self.sequence = 1;
+        let packet = self.packet().await?;
+        match packet.split_first() {
+            Some((&LOCAL_INFILE, name)) => Ok(Ok(String::from_utf8_lossy(name).into_owned())),
+            Some((0xff, _)) => Ok(Err(ServerError::of(&ErrPacket::decode(packet)?))),
+            _ => Err(Broken::Protocol("no file is asked for".to_owned())),
+        }
+    }
+
+    /// Sends a part of a file.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn send_file_part(&mut self, part: &[u8]) -> Result<(), Broken> {
+        self.write(part).await
+    }
+
+    /// Ends a file, and reads the statement's reply.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn end_file(&mut self) -> Result<Reply, Broken> {
+        self.write(&[]).await?;
+        let reply = reply::read(self, false).await?;
+        if let Some(tally) = &self.tally {
+            tally.count_reply(&reply);
+        }
+        Ok(reply)
     }
 
     /// Closes a prepared statement, which has no reply.
@@ -403,6 +528,13 @@ impl Client {
     pub fn has_unasked(&self) -> bool {
         self.seen < self.buffer.len()
     }
+}
+
+/// What a client says to a challenge that has its password.
+fn answer_to(challenge: &Challenge, credential: &Credential) -> Result<Vec<u8>, NotIn> {
+    let answer = challenge.answer(credential, Channel::keyless(Privacy::Open));
+    let answer = answer.map_err(|_| NotIn::AskedInClear)?;
+    Ok(answer.to_vec())
 }
 
 fn refused(packet: &[u8]) -> Result<(), NotIn> {

@@ -1,5 +1,6 @@
 //! A proxy on the simulation's thread: the real control plane and the real workers.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use route::KillScope;
 use route::rules::Rules;
 use stats::{Journal, StatementStatsView, StatsRequest, Traces};
 use system::{Clock, Entropy, System, Threads};
-use worker::{AllScripts, DataPlane, DataPlaneContext, WorkerView};
+use worker::{AllScripts, DataPlane, DataPlaneContext, DataPlaneHandle, WorkerView};
 
 use crate::network::End;
 
@@ -28,7 +29,9 @@ const BEGIN: Duration = Duration::from_secs(1_800_000_000);
 /// A proxy that runs.
 pub struct SimulatedProxy {
     control: Control,
-    plane: DataPlane,
+    /// None: it drains, or has drained.
+    plane: RefCell<Option<DataPlane>>,
+    handle: DataPlaneHandle,
     settings: watch::Sender<Arc<Settings>>,
     listeners: Vec<Arc<ListenerConfig>>,
 }
@@ -48,6 +51,9 @@ impl SimulatedProxy {
             .map_err(|error| error.to_string())?;
         let listeners = config.listeners.iter().cloned().map(Arc::new).collect();
         let workers = config.workers;
+        // One that wants to end the process does not.
+        let shutdown: Arc<dyn Fn() + Send + Sync> = Arc::new(|| {});
+        let scripts = AllScripts::new(&config, &system.clock, &shutdown)?;
         let (publish, settings) = watch::channel(Arc::new(settings(config)?));
         // Nobody writes logs or sends spans here.
         let (journal, _) = Journal::new();
@@ -58,29 +64,34 @@ impl SimulatedProxy {
             accounts: control.accounts(),
             definitions: control.definitions(),
             reports: control.reports(),
-            scripts: Arc::new(AllScripts::default()),
+            scripts: Arc::new(scripts),
             origins: Arc::default(),
             journal,
             traces,
             system,
             started,
         };
+        let plane = DataPlane::start_here(workers, &plane_context);
         Ok(Self {
-            plane: DataPlane::start_here(workers, &plane_context),
+            handle: plane.handle().clone(),
+            plane: RefCell::new(Some(plane)),
             control,
             settings: publish,
             listeners,
         })
     }
 
-    /// Takes a client on the listener with this number.
+    /// Takes a client on the listener with this number. While the proxy drains, the connection closes.
     pub fn accept(&self, end: End, client: SocketAddr, listener: usize) {
+        let plane = self.plane.borrow();
+        let Some(plane) = &*plane else {
+            return;
+        };
         let accepted = Accepted {
             socket: RawSocket::Memory(Box::new(end)),
             remote: client.into(),
         };
-        self.plane
-            .take(accepted, Arc::clone(&self.listeners[listener]));
+        plane.take(accepted, Arc::clone(&self.listeners[listener]));
     }
 
     /// Has another configuration take effect, as a reload does.
@@ -105,32 +116,41 @@ impl SimulatedProxy {
 
     /// What its workers tell of themselves.
     pub async fn views(&self) -> Vec<WorkerView> {
-        self.plane.handle().views().await
+        self.handle.views().await
     }
 
     /// What it has counted of statements.
     pub async fn counts(&self) -> StatementStatsView {
-        self.plane.handle().statement_stats(StatsRequest::All).await
+        self.handle.statement_stats(StatsRequest::All).await
     }
 
     /// What its sessions keep in memory.
     pub fn memory(&self) -> MemoryView {
-        self.plane.handle().memory()
+        self.handle.memory()
     }
 
-    /// Sessions in all.
+    /// Sessions in all, unless it drains.
     pub fn sessions(&self) -> usize {
-        self.plane.sessions()
+        self.plane.borrow().as_ref().map_or(0, DataPlane::sessions)
     }
 
     /// Kills a session, or its statement.
     pub async fn kill(&self, id: u32, scope: KillScope) {
-        self.plane.handle().kill(id, scope).await;
+        self.handle.kill(id, scope).await;
+    }
+
+    /// Takes no more clients, and waits so long for its sessions. How many had to be cut.
+    pub async fn drain(&self, limit: Duration) -> usize {
+        let plane = self.plane.take();
+        match plane {
+            Some(plane) => plane.drain(limit, std::future::pending()).await,
+            None => 0,
+        }
     }
 
     /// Drains and stops. How many sessions had to be cut.
     pub async fn stop(self, limit: Duration) -> usize {
-        let cut = self.plane.drain(limit, std::future::pending()).await;
+        let cut = self.drain(limit).await;
         self.control.stop();
         cut
     }

@@ -9,8 +9,8 @@
 //! has a name. Nothing takes real time: an hour of a time limit passes at once when nothing else is to be done.
 
 mod client;
+mod server_log;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -25,9 +25,11 @@ use crate::client::{Client, Login, NotIn};
 use crate::network::{End, Host, Hosts};
 use crate::proxy::SimulatedProxy;
 use crate::seed::Dice;
-use crate::server::{Event, Family, Observer, Options, Rights, Server};
+use crate::server::{Family, Options, Rights, Server};
 use crate::world::{Counted, proxies_host, proxy_address, server_address};
 pub use client::{Running, TestClient, refusal};
+pub use server_log::Ran;
+use server_log::ServerLog;
 
 /// The account that all scenes have, and its password.
 pub const APP: &str = "app";
@@ -39,16 +41,35 @@ pub const OTHER: &str = "other";
 /// So long the control plane may take until it knows all backends.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// How those statements begin with which the proxy asks a server for its variables and its position, or for what a client
+/// may still want to know of its last statement.
+const OWN_QUESTIONS: [&str; 3] = [
+    "SELECT @@global.",
+    "SELECT CONCAT_WS(',', @@global.",
+    "SELECT FOUND_ROWS() LIMIT 1",
+];
+
 /// How long a scene may last, in virtual time. If a client waits for a reply that never comes, the scene fails then, some
 /// seconds after it has begun.
 const SCENE_LIMIT: Duration = Duration::from_secs(3600);
+
+/// What the servers are to one another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A primary and its replicas, as the configuration says.
+    Replicas,
+    /// The same; the configuration names no roles.
+    RolesToFind,
+    /// Primaries that do not replicate one another.
+    Primaries,
+}
 
 /// What a scene is made of.
 #[derive(Clone)]
 pub struct Setup {
     family: Family,
-    replicas: usize,
-    finds_roles: bool,
+    servers: usize,
+    layout: Layout,
     settings: BTreeMap<String, String>,
     account: String,
     listener: String,
@@ -65,11 +86,8 @@ pub struct Scene {
     /// The proxy.
     pub proxy: Rc<SimulatedProxy>,
     setup: Setup,
-    cut: Rc<Cut>,
+    log: Rc<ServerLog>,
 }
-
-/// Part of a statement's text: when such a statement begins, its connection breaks, and the statement is executed.
-type Cut = RefCell<Option<String>>;
 
 /// Plays a scene on both families of servers.
 pub fn on_both(play: impl AsyncFn(Setup)) {
@@ -131,8 +149,8 @@ impl Setup {
         let settings = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self {
             family,
-            replicas: 0,
-            finds_roles: false,
+            servers: 1,
+            layout: Layout::Replicas,
             settings: settings.into(),
             account: String::new(),
             listener: String::new(),
@@ -156,14 +174,22 @@ impl Setup {
     /// So many replicas behind the primary.
     #[must_use]
     pub fn replicas(mut self, replicas: usize) -> Self {
-        self.replicas = replicas;
+        self.servers = 1 + replicas;
         self
     }
 
     /// The configuration names no roles.
     #[must_use]
     pub fn find_roles(mut self) -> Self {
-        self.finds_roles = true;
+        self.layout = Layout::RolesToFind;
+        self
+    }
+
+    /// So many primaries in all, which do not replicate one another.
+    #[must_use]
+    pub fn primaries(mut self, primaries: usize) -> Self {
+        self.servers = primaries;
+        self.layout = Layout::Primaries;
         self
     }
 
@@ -217,11 +243,11 @@ impl Setup {
                 "[[account]]\nuser = \"{user}\"\npassword = \"{PASSWORD}\"\n{lines}"
             ));
         }
-        for number in 0..=self.replicas {
-            let role = match number {
-                _ if self.finds_roles => "auto",
-                0 => "primary",
-                _ => "replica",
+        for number in 0..self.servers {
+            let role = match (self.layout, number) {
+                (Layout::RolesToFind, _) => "auto",
+                (Layout::Replicas, 1..) => "replica",
+                (Layout::Replicas, 0) | (Layout::Primaries, _) => "primary",
             };
             let address = server_address(number);
             let more = self.backends.get(&number).map_or("", String::as_str);
@@ -240,11 +266,15 @@ impl Setup {
             hosts: Rc::clone(&hosts),
             address: proxies_host(),
         }));
-        let cut: Rc<Cut> = Rc::default();
-        let servers: Vec<_> = (0..=self.replicas)
-            .map(|number| self.server(&hosts, number, &cut))
+        let log: Rc<ServerLog> = Rc::default();
+        let servers: Vec<_> = (0..self.servers)
+            .map(|number| self.server(&hosts, number, &log))
             .collect();
-        for replica in &servers[1..] {
+        let replicas: &[Rc<Server>] = match self.layout {
+            Layout::Primaries => &[],
+            Layout::Replicas | Layout::RolesToFind => &servers[1..],
+        };
+        for replica in replicas {
             replica.follow(Some(&servers[0]), Duration::ZERO);
             replica.set_read_only(true);
         }
@@ -261,14 +291,14 @@ impl Setup {
             servers,
             proxy,
             setup: self,
-            cut,
+            log,
         };
         play(&scene).await;
         pass(LOOK).await;
         assert_eq!(scene.proxy.sessions(), 0, "no session is left behind");
     }
 
-    fn server(&self, hosts: &Rc<Hosts>, number: usize, cut: &Rc<Cut>) -> Rc<Server> {
+    fn server(&self, hosts: &Rc<Hosts>, number: usize, log: &Rc<ServerLog>) -> Rc<Server> {
         let account =
             |user: &str, password: &str, rights| (user.to_owned(), password.to_owned(), rights);
         let server = Server::new(Options {
@@ -278,7 +308,7 @@ impl Setup {
                 account(OTHER, PASSWORD, Rights::Application),
             ],
             schemas: vec!["d".to_owned()],
-            observer: Some(cutting(hosts, number, cut)),
+            observer: Some(log.observer(number)),
             ..Options::new(self.family, 1 + number as u32)
         });
         let serving = Rc::clone(&server);
@@ -288,34 +318,63 @@ impl Setup {
     }
 }
 
-/// Breaks the connections of the proxy to a server when a statement begins that is to be cut.
-fn cutting(hosts: &Rc<Hosts>, number: usize, cut: &Rc<Cut>) -> Observer {
-    let (hosts, cut) = (Rc::clone(hosts), Rc::clone(cut));
-    Rc::new(move |event| {
-        let Event::Began { statement, .. } = event else {
-            return;
-        };
-        let mut cut = cut.borrow_mut();
-        if cut
-            .as_ref()
-            .is_some_and(|part| statement.contains(part.as_str()))
-        {
-            *cut = None;
-            hosts.reset(proxies_host(), server_address(number).ip());
-        }
-    })
-}
-
 impl Scene {
     /// The connections of the proxy break when the next statement begins that has this text. The statement is executed;
     /// its reply is lost.
     pub fn cut_at(&self, part: &str) {
-        *self.cut.borrow_mut() = Some(part.to_owned());
+        let hosts = Rc::clone(&self.hosts);
+        self.when(part, move |ran| {
+            hosts.reset(proxies_host(), server_address(ran.server).ip());
+        });
     }
 
-    /// Whether no statement has come yet at which to cut.
+    /// The server crashes when the next statement begins that has this text. Its reply is lost.
+    pub fn crash_at(&self, part: &str) {
+        let (hosts, servers) = (Rc::clone(&self.hosts), self.servers.clone());
+        self.when(part, move |ran| {
+            hosts.reset(proxies_host(), server_address(ran.server).ip());
+            servers[ran.server].crash();
+        });
+    }
+
+    /// The server ends the next statement that has this text as KILL QUERY does.
+    pub fn kill_at(&self, part: &str) {
+        let servers = self.servers.clone();
+        self.when(part, move |ran| {
+            servers[ran.server].kill_statement(ran.connection);
+        });
+    }
+
+    /// Has something done when the next statement begins that has this text.
+    pub fn when(&self, part: &str, act: impl FnOnce(&Ran) + 'static) {
+        self.log.when(part, act);
+    }
+
+    /// Whether no statement has come yet at which to cut, kill, or do something else.
     pub fn is_uncut(&self) -> bool {
-        self.cut.borrow().is_some()
+        self.log.is_due()
+    }
+
+    /// The statements that servers have begun for clients' sessions since this was last asked, in order. Those of the
+    /// proxy's own that restore a session are among them, and those of its monitor are not.
+    pub fn ran(&self) -> Vec<Ran> {
+        self.log.take()
+    }
+
+    /// The texts of these statements on one server, without what the proxy asks for itself; those of the other servers
+    /// are forgotten as well.
+    pub fn texts(&self, server: usize) -> Vec<String> {
+        let is_own = |text: &str| OWN_QUESTIONS.iter().any(|own| text.starts_with(own));
+        let ran = self.ran().into_iter();
+        let of_it = ran.filter(|ran| ran.server == server && !is_own(&ran.text));
+        of_it.map(|ran| ran.text).collect()
+    }
+
+    /// The numbers of the servers that have begun a statement with this text since anything was last asked.
+    pub fn places(&self, part: &str) -> Vec<usize> {
+        let ran = self.ran().into_iter();
+        let of_it = ran.filter(|ran| ran.text.contains(part));
+        of_it.map(|ran| ran.server).collect()
     }
 
     /// What the proxy has counted of statements.

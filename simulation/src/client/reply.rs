@@ -108,10 +108,21 @@ async fn read_one(client: &mut Client, is_binary: bool) -> Result<Reply, Broken>
         _ => {}
     }
     let columns = ResultHead::decode(head, capabilities)?.columns as usize;
-    let types = match definitions(client, columns).await? {
-        Ok(types) => types,
+    match definitions(client, columns).await? {
+        Ok(types) => client.types = types,
         Err(error) => return Ok(Reply::Error(error)),
-    };
+    }
+    let types = client.types.clone();
+    read_rows(client, types, is_binary).await
+}
+
+/// Reads rows of columns of these types.
+pub(super) async fn read_rows(
+    client: &mut Client,
+    types: Vec<BinaryType>,
+    is_binary: bool,
+) -> Result<Reply, Broken> {
+    let capabilities = client.capabilities;
     let mut rows = Vec::new();
     loop {
         let packet = client.packet().await?;
@@ -131,7 +142,7 @@ async fn read_one(client: &mut Client, is_binary: bool) -> Result<Reply, Broken>
                 return Err(Broken::Protocol("rows without end".to_owned()));
             }
             _ if is_binary => rows.push(binary_row(packet, &types)?),
-            _ => rows.push(text_row(packet, columns)?),
+            _ => rows.push(text_row(packet, types.len())?),
         }
     }
 }

@@ -8,6 +8,7 @@
 use tokio::task::{JoinHandle, spawn_local};
 use wire::Command;
 
+use super::PASSWORD;
 use crate::client::{Broken, Client, NotIn, Reply, ServerError};
 
 /// A client that is logged in.
@@ -66,7 +67,20 @@ impl TestClient {
         }
     }
 
-    /// Prepares a statement without parameters, which must succeed; its id.
+    /// The rows of a statement, which must succeed; NULL as `NULL`.
+    pub async fn rows(&mut self, text: &str) -> Vec<Vec<String>> {
+        rows_of(self.run(text).await)
+    }
+
+    /// The error of a statement that cannot be prepared.
+    pub async fn prepare_error(&mut self, text: &str) -> ServerError {
+        match self.client.prepare(text).await {
+            Ok(Err(error)) => error,
+            other => panic!("`{text}` is prepared: {other:?}"),
+        }
+    }
+
+    /// Prepares a statement, which must succeed; its id.
     pub async fn prepare(&mut self, text: &str) -> u32 {
         match self.client.prepare(text).await {
             Ok(Ok(statement)) => statement,
@@ -74,9 +88,74 @@ impl TestClient {
         }
     }
 
+    /// Executes a prepared statement with integers, which must succeed.
+    pub async fn execute(&mut self, statement: u32, parameters: &[i64]) -> Reply {
+        succeeded(
+            "the execution",
+            self.client.execute(statement, parameters).await,
+        )
+    }
+
+    /// The only value that an execution reads.
+    pub async fn execution_value(&mut self, statement: u32, parameters: &[i64]) -> String {
+        let reply = self.execute(statement, parameters).await;
+        let value = reply.value().unwrap_or_else(|| panic!("{reply:?}"));
+        value.clone().unwrap_or_else(|| "NULL".to_owned())
+    }
+
+    /// Executes a prepared statement with a cursor, which must succeed.
+    pub async fn open_cursor(&mut self, statement: u32, parameters: &[i64]) -> Reply {
+        let opened = self.client.open_cursor(statement, parameters).await;
+        succeeded("the cursor", opened)
+    }
+
+    /// Fetches so many rows of the cursor that was opened last.
+    pub async fn fetch(&mut self, statement: u32, rows: u32) -> Vec<Vec<String>> {
+        rows_of(succeeded(
+            "the fetch",
+            self.client.fetch(statement, rows).await,
+        ))
+    }
+
+    /// A command of any kind, which must succeed and has no rows.
+    pub async fn command(&mut self, command: Command, arguments: &[u8]) -> Reply {
+        succeeded("the command", self.client.command(command, arguments).await)
+    }
+
+    /// Becomes a session of another account, which must succeed.
+    pub async fn change_user(&mut self, user: &str) {
+        let changed = self.client.change_user(user, PASSWORD).await;
+        changed.expect("the change of user succeeds");
+    }
+
+    /// Sends a statement that has the server ask for a file; the file's name.
+    pub async fn begin_file(&mut self, text: &str) -> String {
+        match self.client.begin_file(text).await {
+            Ok(Ok(name)) => name,
+            other => panic!("`{text}`: {other:?}"),
+        }
+    }
+
+    /// Sends a part of a file.
+    pub async fn send_file_part(&mut self, part: &str) {
+        let sent = self.client.send_file_part(part.as_bytes()).await;
+        sent.expect("the connection lasts");
+    }
+
+    /// Ends a file, and gets whatever comes back.
+    pub async fn end_file(&mut self) -> Reply {
+        self.client.end_file().await.expect("the connection lasts")
+    }
+
+    /// Closes a prepared statement.
+    pub async fn close_statement(&mut self, statement: u32) {
+        let closed = self.client.close_statement(statement).await;
+        closed.expect("the connection lasts");
+    }
+
     /// The error of an execution of a prepared statement, which must fail.
-    pub async fn execution_error(&mut self, statement: u32) -> ServerError {
-        match self.client.execute(statement, &[]).await {
+    pub async fn execution_error(&mut self, statement: u32, parameters: &[i64]) -> ServerError {
+        match self.client.execute(statement, parameters).await {
             Ok(Reply::Error(error)) => error,
             other => panic!("the execution has no error: {other:?}"),
         }
@@ -96,10 +175,37 @@ impl TestClient {
     }
 
     /// Sends a statement, and leaves it running.
-    pub fn start(mut self, text: &str) -> Running {
-        let (text, session) = (text.to_owned(), self.id());
+    pub fn start(self, text: &str) -> Running {
+        let text = text.to_owned();
+        self.running(async move |client: &mut Client| client.query(&text).await)
+    }
+
+    /// Sends an execution with integers, and leaves it running.
+    pub fn start_execution(self, statement: u32, parameters: &[i64]) -> Running {
+        let parameters = parameters.to_vec();
+        self.running(async move |client: &mut Client| client.execute(statement, &parameters).await)
+    }
+
+    /// Sends an execution with a cursor, and leaves it running.
+    pub fn start_cursor(self, statement: u32, parameters: &[i64]) -> Running {
+        let parameters = parameters.to_vec();
+        self.running(async move |client: &mut Client| {
+            client.open_cursor(statement, &parameters).await
+        })
+    }
+
+    /// Sends a command without rows, and leaves it running.
+    pub fn start_command(self, command: Command, arguments: Vec<u8>) -> Running {
+        self.running(async move |client: &mut Client| client.command(command, &arguments).await)
+    }
+
+    fn running(
+        mut self,
+        act: impl AsyncFnOnce(&mut Client) -> Result<Reply, Broken> + 'static,
+    ) -> Running {
+        let session = self.id();
         let task = spawn_local(async move {
-            let reply = self.client.query(&text).await;
+            let reply = act(&mut self.client).await;
             (self.client, reply)
         });
         Running { task, session }
@@ -109,6 +215,25 @@ impl TestClient {
     pub async fn quit(self) {
         self.client.quit().await;
     }
+}
+
+fn succeeded(what: &str, reply: Result<Reply, Broken>) -> Reply {
+    match reply {
+        Ok(Reply::Error(error)) => panic!("{what}: {error:?}"),
+        Ok(reply) => reply,
+        Err(broken) => panic!("{what}: {broken:?}"),
+    }
+}
+
+/// The rows of a reply; NULL as `NULL`.
+pub fn rows_of(reply: Reply) -> Vec<Vec<String>> {
+    let Reply::Rows { rows, .. } = reply else {
+        panic!("no rows: {reply:?}");
+    };
+    let text = |value: Option<String>| value.unwrap_or_else(|| "NULL".to_owned());
+    let rows = rows.into_iter();
+    rows.map(|row| row.into_iter().map(text).collect())
+        .collect()
 }
 
 impl Running {

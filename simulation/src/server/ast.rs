@@ -14,6 +14,8 @@ pub enum Statement {
     Select(Select),
     /// New rows.
     Insert(Insert),
+    /// LOAD DATA LOCAL: new rows from a file of the client.
+    Load(Name, TableName),
     /// Changed rows.
     Update(Update),
     /// Deleted rows.

@@ -1,8 +1,8 @@
-//! The values that COM_STMT_EXECUTE binds to placeholders.
+//! The values that COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE bind to placeholders.
 
 use wire::Capabilities;
 use wire::column::ColumnType;
-use wire::execute::Execute;
+use wire::execute::{BulkExecute, Execute};
 use wire::read::{Malformed, Reader};
 
 use super::value::Value;
@@ -38,6 +38,44 @@ pub fn values(
         });
     }
     Ok(bound)
+}
+
+/// The rows of a bulk execution of a statement with `own` parameters. `types` are remembered ones.
+///
+/// # Errors
+/// There are no parameters; or types or values do not hold what they say.
+pub fn bulk_rows(
+    bulk: &BulkExecute<'_>,
+    own: u16,
+    types: &[u8],
+) -> Result<Vec<Vec<Value>>, Malformed> {
+    /// The values of a row's indicators: a value follows, or the parameter is NULL.
+    const VALUE: u8 = 0;
+    const NULL: u8 = 1;
+    if own == 0 {
+        return Err(Malformed::Invalid("parameter count"));
+    }
+    let mut reader = Reader::new(bulk.rows);
+    let mut remembered = Reader::new(types);
+    let types = match bulk.flags & BulkExecute::SEND_TYPES {
+        0 => &mut remembered,
+        _ => &mut reader,
+    };
+    let kinds = (0..own).map(|_| types.u16("parameter type"));
+    let kinds: Vec<u16> = kinds.collect::<Result<_, _>>()?;
+    let mut rows = Vec::new();
+    while !reader.is_empty() {
+        let mut row = Vec::with_capacity(kinds.len());
+        for kind in &kinds {
+            row.push(match reader.u8("indicator")? {
+                VALUE => value(&mut reader, *kind)?,
+                NULL => Value::Null,
+                _ => return Err(Malformed::Invalid("indicator")),
+            });
+        }
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 fn value(reader: &mut Reader<'_>, kind: u16) -> Result<Value, Malformed> {

@@ -1,5 +1,9 @@
 //! Commands of the protocol, each with its reply.
 
+mod bulk;
+mod cursors;
+mod local_files;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -11,18 +15,21 @@ use wire::{Capabilities, Command};
 use super::ast::{KillScope, Statement};
 use super::binding::values;
 use super::error::{SqlError, SqlResult};
-use super::output::{Done, Follows, Output, Protocol};
+use super::output::{Done, Follows, Outcome, Output, Protocol};
 use super::parser::{Parsed, Reading};
 use super::result_column::ResultColumn;
 use super::result_type::ResultType;
 use super::session::{PreparedStatement, Session};
 use super::value::Value;
+pub use cursors::Cursor;
 
 /// What follows a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// The reply is in the output.
     Reply,
+    /// The output asks for a file, which [`Session::load_file`] takes.
+    File,
     /// There is no reply.
     Silence,
     /// The client has said goodbye.
@@ -53,6 +60,9 @@ impl Session {
             Command::QUERY => self.query(arguments, out).await,
             Command::STMT_PREPARE => self.prepare(arguments, out).await,
             Command::STMT_EXECUTE => self.execute_prepared(arguments, out).await,
+            Command::STMT_BULK_EXECUTE if self.family().is_mariadb() => {
+                self.bulk_execute(arguments, out).await
+            }
             other => self.short_command(other, arguments, out),
         };
         if let Err(error) = result {
@@ -60,7 +70,10 @@ impl Session {
             self.write_head(out, &columns);
             out.error(&error);
         }
-        After::Reply
+        match self.upload {
+            Some(_) => After::File,
+            None => After::Reply,
+        }
     }
 
     /// Commands that need no wait.
@@ -90,9 +103,11 @@ impl Session {
                 let id = self.known_statement(arguments, "mysqld_stmt_reset")?;
                 if let Some(statement) = self.prepared.by_id.get_mut(&id) {
                     statement.long_data.clear();
+                    statement.cursor = None;
                 }
                 self.write_done(out, &done, Follows::Nothing);
             }
+            Command::STMT_FETCH => self.fetch(arguments, out)?,
             Command::SET_OPTION => self.set_option(arguments, out)?,
             Command::STATISTICS => {
                 let text = self.statistics();
@@ -180,6 +195,10 @@ impl Session {
                 }
                 next => next,
             };
+            if let Statement::Load(file, _) = &*parsed.statement {
+                self.ask_for_file(&parsed, file, out);
+                return Ok(());
+            }
             let outcome = self.execute(&parsed, &[]).await?;
             let follows = match next {
                 Some(_) if !self.is_over => Follows::More,
@@ -252,6 +271,7 @@ impl Session {
             parsed,
             types: Vec::new(),
             long_data: BTreeMap::new(),
+            cursor: None,
         };
         self.prepared.by_id.insert(id, statement);
         Ok(())
@@ -297,8 +317,17 @@ impl Session {
     async fn execute_prepared(&mut self, arguments: &[u8], out: &mut Output) -> SqlResult<()> {
         let id = self.known_statement(arguments, "mysqld_stmt_execute")?;
         let (parsed, values) = self.bind(id, arguments)?;
-        let outcome = self.execute(&parsed, &values).await?;
-        self.write(out, &outcome, Protocol::Binary, Follows::Nothing);
+        // An execution closes the cursor of the one before.
+        if let Some(statement) = self.prepared.by_id.get_mut(&id) {
+            statement.cursor = None;
+        }
+        let has_cursor = arguments
+            .get(4)
+            .is_some_and(|flags| flags & Execute::CURSOR_READ_ONLY != 0);
+        match self.execute(&parsed, &values).await? {
+            Outcome::Rows(rows) if has_cursor => self.open_cursor(id, rows, out),
+            outcome => self.write(out, &outcome, Protocol::Binary, Follows::Nothing),
+        }
         Ok(())
     }
 

@@ -220,6 +220,15 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
         match after {
             After::Goodbye => return,
             After::Silence => continue,
+            After::File => {
+                if packets.write(&out.bytes).await.is_err() {
+                    return;
+                }
+                let Some(file) = read_file(packets, out).await else {
+                    return;
+                };
+                session.load_file(&file, out).await;
+            }
             After::Reply => {}
         }
         // A session that another connection kills hears nothing more.
@@ -231,6 +240,23 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
         if packets.write(&out.bytes).await.is_err() || session.is_over {
             return;
         }
+    }
+}
+
+/// Reads a file to the empty packet behind it; the reply begins then. None if the client is gone.
+async fn read_file<S: AsyncRead + AsyncWrite + Unpin>(
+    packets: &mut Packets<S>,
+    out: &mut Output,
+) -> Option<Vec<u8>> {
+    let (mut file, mut part) = (Vec::new(), Vec::new());
+    let mut sequence = out.next_sequence();
+    loop {
+        sequence = packets.read(sequence, &mut part).await.ok()?;
+        if part.is_empty() {
+            out.begin(sequence);
+            return Some(file);
+        }
+        file.extend_from_slice(&part);
     }
 }
 

@@ -140,6 +140,8 @@ errors! {
     no_default(column) = 1364 "Field '{column}' doesn't have a default value";
     /// ER_DATA_TOO_LONG.
     too_long(column, row) = 1406 "Data too long for column '{column}' at row {row}";
+    /// ER_STMT_HAS_NO_OPEN_CURSOR.
+    no_open_cursor(id) = 1421 "The statement ({id}) has no open cursor";
     /// ER_CANT_CHANGE_TX_CHARACTERISTICS.
     transaction_in_progress() = 1568 "Transaction characteristics can't be changed while a transaction is in progress";
     /// ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.

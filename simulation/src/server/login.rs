@@ -56,6 +56,7 @@ impl Family {
         let common = C::FOUND_ROWS
             | C::LONG_FLAG
             | C::CONNECT_WITH_DB
+            | C::LOCAL_FILES
             | C::NO_SCHEMA
             | C::ODBC
             | C::IGNORE_SPACE

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::ast::KillScope;
 use super::catalogue::Catalogue;
 use super::control::{Control, End};
 use super::error::{SqlError, SqlResult};
@@ -188,6 +189,13 @@ impl Server {
     /// table cannot grow. A commit that has written waits until the binary log can grow.
     pub fn fill_disk(&self, full: bool) {
         self.state.is_full.set(full);
+    }
+
+    /// KILL QUERY of what a connection executes.
+    pub fn kill_statement(&self, connection: u32) {
+        if let Some(control) = self.connections.get(connection) {
+            control.kill(KillScope::Query);
+        }
     }
 
     /// Whether a commit waits for room: a server does not become read-only before it is done.

@@ -178,17 +178,44 @@ impl Session {
                 Protocol::Binary => put_binary_row(out, &rows.columns, row),
             });
         }
-        match has_eof {
-            true => out.packet(|out| put_eof(out, status, warnings)),
-            false => {
-                let ok = OkPacket {
-                    status,
-                    warnings,
-                    ..OkPacket::default()
-                };
-                self.write_ok(out, OkHeader::Eof, &ok, b"");
-            }
+        self.write_end_of_rows(out, status);
+    }
+
+    /// Appends what stands behind rows.
+    fn write_end_of_rows(&mut self, out: &mut Output, status: StatusFlags) {
+        let capabilities = self.login.capabilities;
+        let warnings = self.diagnostics.told_warnings();
+        if !capabilities.contains(Capabilities::DEPRECATE_EOF) {
+            return out.packet(|out| put_eof(out, status, warnings));
         }
+        let ok = OkPacket {
+            status,
+            warnings,
+            ..OkPacket::default()
+        };
+        self.write_ok(out, OkHeader::Eof, &ok, b"");
+    }
+
+    /// Appends the columns of a cursor, whose rows are to be fetched.
+    pub fn write_cursor(&mut self, out: &mut Output, columns: &[ResultColumn]) {
+        out.packet(|out| put_lenenc(out, columns.len() as u64));
+        self.write_columns(out, columns);
+        let status = self.status().with(StatusFlags::CURSOR_EXISTS, true);
+        self.write_end_of_rows(out, status);
+    }
+
+    /// Appends rows that were fetched, and how their cursor stands.
+    pub fn write_fetched(
+        &mut self,
+        out: &mut Output,
+        (columns, rows): (&[ResultColumn], &[Row]),
+        cursor: StatusFlags,
+    ) {
+        for row in rows {
+            out.packet(|out| put_binary_row(out, columns, row));
+        }
+        let status = self.status().with(cursor, true);
+        self.write_end_of_rows(out, status);
     }
 
     /// Appends what comes before rows, if there are columns.

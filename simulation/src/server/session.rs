@@ -6,6 +6,7 @@ use std::rc::Rc;
 use wire::{Capabilities, StatusFlags};
 
 use super::ast::{Access, KillScope, Name, TableLock};
+use super::commands::Cursor;
 use super::control::Control;
 use super::diagnostics::Diagnostics;
 use super::error::{SqlError, SqlResult};
@@ -56,6 +57,8 @@ pub struct PreparedStatement {
     pub types: Vec<u8>,
     /// Values that came by COM_STMT_SEND_LONG_DATA, by their parameters.
     pub long_data: BTreeMap<u16, Vec<u8>>,
+    /// The cursor that its last execution has opened.
+    pub cursor: Option<Cursor>,
 }
 
 /// What is prepared.
@@ -111,6 +114,8 @@ pub struct Session {
     pub tracker: Tracker,
     /// The columns that were sent before a statement failed.
     pub sent_columns: Vec<ResultColumn>,
+    /// The LOAD DATA LOCAL whose file it waits for.
+    pub upload: Option<Rc<Parsed>>,
     /// It ends after this statement (RELEASE, KILL of itself).
     pub is_over: bool,
 }
@@ -134,6 +139,7 @@ impl Session {
             locked: LockedTables::default(),
             tracker: Tracker::default(),
             sent_columns: Vec::new(),
+            upload: None,
             is_over: false,
         };
         session.announce();

@@ -11,11 +11,12 @@ use wire::binary_row::{BinaryRow, BinaryType, BinaryValue};
 use wire::bound_values::{BoundValue, BoundValues};
 use wire::change_user::ChangeUser;
 use wire::column::ColumnDefinition;
+use wire::execute::Execute;
 use wire::handshake::HandshakeHead;
 use wire::query::Query;
-use wire::reply::{EOF, ERR, OK, OkPacket, eof_status};
+use wire::reply::{EOF, ERR, LOCAL_INFILE, OK, OkPacket, eof_status};
 use wire::result::TextRow;
-use wire::statement::{LongData, PrepareOk, put_close, put_reset};
+use wire::statement::{Fetch, LongData, PrepareOk, put_close, put_reset};
 use wire::write::put_packets;
 use wire::{
     Capabilities, Command, Greeting, HEADER_BYTES, HandshakeResponse, Header, Reader, StatusFlags,
@@ -34,6 +35,8 @@ pub(super) struct Client {
     refusal: Option<String>,
     /// The ids of prepared statements by their names.
     prepared: BTreeMap<String, u32>,
+    /// The types of the last result's columns: rows that are fetched come without them.
+    types: Vec<BinaryType>,
     /// Whether the reply to a command is still to come, and whether it is a binary one.
     owed: Option<Rows>,
 }
@@ -45,6 +48,9 @@ enum Rows {
     Binary,
 }
 
+/// Where the flags of an execution's payload stand.
+const EXECUTE_FLAGS: usize = 5;
+
 const CAPABILITIES: Capabilities = Capabilities(
     Capabilities::LONG_PASSWORD.0
         | Capabilities::PROTOCOL_41.0
@@ -55,7 +61,8 @@ const CAPABILITIES: Capabilities = Capabilities(
         | Capabilities::PS_MULTI_RESULTS.0
         | Capabilities::PLUGIN_AUTH.0
         | Capabilities::SESSION_TRACK.0
-        | Capabilities::DEPRECATE_EOF.0,
+        | Capabilities::DEPRECATE_EOF.0
+        | Capabilities::LOCAL_FILES.0,
 );
 
 impl Client {
@@ -76,6 +83,7 @@ impl Client {
             password: password.to_owned(),
             refusal: None,
             prepared: BTreeMap::new(),
+            types: Vec::new(),
             owed: None,
         };
         let mut schema = schema.map(str::to_owned);
@@ -277,7 +285,13 @@ impl Client {
             "STANDING" => return self.standing(lines).await,
             "CHANGE_USER" => return self.change_user(arguments, lines).await,
             "PREPARE" => return self.prepare(arguments, lines).await,
-            "EXECUTE" => return self.execute(arguments, lines).await,
+            "EXECUTE" => return self.execute(0, arguments, lines).await,
+            "CURSOR" => {
+                let flags = Execute::CURSOR_READ_ONLY;
+                return self.execute(flags, arguments, lines).await;
+            }
+            "FETCH" => return self.fetch(arguments, lines).await,
+            "LOAD" => return self.load(arguments, lines).await,
             "LONG_DATA" => return self.long_data(arguments).await,
             "CLOSE" => {
                 let id = self.statement(arguments);
@@ -400,8 +414,14 @@ impl Client {
         Ok(())
     }
 
-    /// `EXECUTE name value value …`: integers, `'texts'`, NULL, `LONG` for what came before.
-    async fn execute(&mut self, arguments: &str, lines: &mut Vec<String>) -> io::Result<()> {
+    /// `EXECUTE name value value …`: integers, `'texts'`, NULL, `LONG` for what came before. CURSOR is the same with a
+    /// cursor.
+    async fn execute(
+        &mut self,
+        flags: u8,
+        arguments: &str,
+        lines: &mut Vec<String>,
+    ) -> io::Result<()> {
         let mut words = arguments.split_whitespace();
         let name = words.next().unwrap_or_default();
         let id = self.statement(name);
@@ -416,8 +436,45 @@ impl Client {
             };
             values.push(value);
         }
-        self.write(0, &values.execute(id)).await?;
+        let mut payload = values.execute(id);
+        if let Some(byte) = payload.get_mut(EXECUTE_FLAGS) {
+            *byte |= flags;
+        }
+        self.write(0, &payload).await?;
         self.replies(Rows::Binary, lines).await
+    }
+
+    /// `FETCH name count`: rows of the cursor that was opened last.
+    async fn fetch(&mut self, arguments: &str, lines: &mut Vec<String>) -> io::Result<()> {
+        let (name, count) = arguments.split_once(' ').unwrap_or((arguments, ""));
+        let fetch = Fetch {
+            statement_id: self.statement(name),
+            rows: count.parse().unwrap_or(0),
+        };
+        let mut payload = Vec::new();
+        fetch.encode(&mut payload);
+        self.write(0, &payload).await?;
+        self.row_packets(Rows::Binary, lines).await.map(|_| ())
+    }
+
+    /// `LOAD table line line …`: LOAD DATA LOCAL; a line has commas between its values.
+    async fn load(&mut self, arguments: &str, lines: &mut Vec<String>) -> io::Result<()> {
+        let mut words = arguments.split_whitespace();
+        let table = words.next().unwrap_or_default();
+        let file: String = words.map(|it| it.replace(',', "\t") + "\n").collect();
+        let text = format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table}");
+        self.send_query(&text).await?;
+        let (sequence, payload) = self.packet().await?;
+        if payload.first() != Some(&LOCAL_INFILE) {
+            lines.push(shown::error(&payload));
+            return Ok(());
+        }
+        let named = String::from_utf8_lossy(payload.get(1..).unwrap_or_default());
+        lines.push(format!("asks for {named}"));
+        self.write(sequence.wrapping_add(1), file.as_bytes())
+            .await?;
+        self.write(sequence.wrapping_add(2), b"").await?;
+        self.replies(Rows::Text, lines).await
     }
 
     /// `LONG_DATA name parameter text`.
@@ -484,9 +541,16 @@ impl Client {
             });
         }
         lines.push(format!("rows {}", columns.join(", ")));
+        self.types = types;
         if has_eof {
             self.packet().await?;
         }
+        self.row_packets(how, lines).await
+    }
+
+    /// Reads rows; the status flags behind them.
+    async fn row_packets(&mut self, how: Rows, lines: &mut Vec<String>) -> io::Result<StatusFlags> {
+        let has_eof = !self.capabilities.contains(Capabilities::DEPRECATE_EOF);
         loop {
             let (_, payload) = self.packet().await?;
             match payload.first() {
@@ -504,7 +568,7 @@ impl Client {
                     lines.push(shown::ok(&payload, self.capabilities, true));
                     return Ok(OkPacket::decode(&payload).map_err(io::Error::other)?.status);
                 }
-                _ => lines.push(row(&payload, how, &types)),
+                _ => lines.push(row(&payload, how, &self.types)),
             }
         }
     }

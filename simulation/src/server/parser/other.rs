@@ -26,6 +26,11 @@ impl Parser<'_> {
                 self.expect("from")?;
                 Statement::Prepare(name, self.expression()?)
             }
+            () if self.eat_all(&["load", "data", "local", "infile"])? => {
+                let file = self.string()?.to_text();
+                self.eat_all(&["into", "table"])?;
+                Statement::Load(Rc::from(file), self.plain_table_name()?)
+            }
             () if self.is("execute") => self.execute()?,
             () if self.eat("deallocate") => {
                 self.expect("prepare")?;
