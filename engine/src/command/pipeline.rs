@@ -278,11 +278,12 @@ impl PooledSession {
     /// Where it goes.
     fn target(&mut self, statement: &Statement<'_>) -> CommandTarget {
         let facts = statement.facts();
-        let at_home = || self.policy_target(facts).unwrap_or(CommandTarget::Home);
         match statement {
             // A cursor would keep the session from its primary.
-            Statement::Execution(executing) if executing.key.cursor.is_some() => at_home(),
-            Statement::Bulk(_) => at_home(),
+            Statement::Execution(executing) if executing.key.cursor.is_some() => {
+                self.home_target(facts)
+            }
+            Statement::Bulk(_) => self.home_target(facts),
             // Another part may write, and what is prepared may not be BEGIN.
             _ => match self.command_target(facts) {
                 CommandTarget::Optimistic if !statement.is_text_alone() => CommandTarget::Home,

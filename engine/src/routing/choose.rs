@@ -21,10 +21,7 @@ use script_host::script_route::ScriptTarget;
 impl PooledSession {
     /// Where a statement of these facts is to go.
     pub fn command_target(&mut self, facts: &Facts) -> CommandTarget {
-        self.command.use_for = match route::needs_writable(facts) {
-            true => Use::Writes,
-            false => Use::Any,
-        };
+        self.command.use_for = use_of(facts);
         if let Some(command_target) = self.policy_target(facts) {
             return command_target;
         }
@@ -34,6 +31,12 @@ impl PooledSession {
             Some(Wanted::Replica(_)) => CommandTarget::Replica,
             Some(Wanted::Same(_)) => CommandTarget::Same,
         }
+    }
+
+    /// The same for a statement that runs where its session is, unless a rule, a hint or a script says otherwise.
+    pub(crate) fn home_target(&mut self, facts: &Facts) -> CommandTarget {
+        self.command.use_for = use_of(facts);
+        self.policy_target(facts).unwrap_or(CommandTarget::Home)
     }
 
     /// Which role it wants, and why; none where all of the session's statements go one way.
@@ -261,6 +264,14 @@ impl PooledSession {
             use_for: self.command.use_for,
             ..Wish::to(self.routing.settings().cluster, roles)
         }
+    }
+}
+
+/// What a statement's backend is used for.
+fn use_of(facts: &Facts) -> Use {
+    match route::needs_writable(facts) {
+        true => Use::Writes,
+        false => Use::Any,
     }
 }
 
