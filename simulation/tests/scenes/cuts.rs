@@ -184,7 +184,7 @@ fn a_statement_that_is_refused_before_its_transaction_begins_again_is_counted() 
                 pass(Duration::from_secs(1)).await;
                 let before = scene.counted().await;
                 let error = match is_prepared {
-                    true => client.execution_error(prepared).await,
+                    true => client.execution_error(prepared, &[]).await,
                     false => client.error("INSERT INTO d.t VALUES (1)").await,
                 };
                 assert_eq!(error.number, NO_BACKEND, "{error:?}");

@@ -5,9 +5,7 @@ use std::time::Duration;
 use simulation::scene::{Scene, TestClient, on_both, pass, settle};
 use tokio::time::Instant;
 
-fn rule(name: &str, lines: &str) -> String {
-    format!("[[rule]]\nname = \"{name}\"\n{lines}\n")
-}
+use crate::rule;
 
 /// An administrator that holds a new table.
 async fn locked(scene: &Scene) -> TestClient {

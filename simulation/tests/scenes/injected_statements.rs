@@ -1,0 +1,314 @@
+//! Statements that a rule has sent before and after the client's: on the client's connection, and its client sees nothing
+//! of them.
+
+use simulation::client::Reply;
+use simulation::scene::{Scene, Setup, TestClient, on_both, settle};
+use tokio::time::Instant;
+
+use crate::rule;
+
+/// What the rule of these scenes is for.
+const TAG: &str = "/* tag: looked */";
+
+/// A rule that has something sent around statements with the tag.
+fn around(setup: Setup, lines: &str) -> Setup {
+    let limit = match lines.contains("timeout_injected") {
+        true => "",
+        false => "timeout_injected = \"60s\"\n",
+    };
+    setup
+        .set("accounts.explain", "true")
+        .tables(&rule("looks", &format!("tag = \"looked\"\n{limit}{lines}")))
+}
+
+async fn table(scene: &Scene) -> TestClient {
+    let mut root = scene.root(0).await;
+    root.run("CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20))")
+        .await;
+    root
+}
+
+/// How many statements the rule has had sent, and how many of these have failed.
+async fn counts(client: &mut TestClient) -> [String; 2] {
+    let rows = client.rows("EXPLAIN RULES").await;
+    [rows[0][7].clone(), rows[0][8].clone()]
+}
+
+#[test]
+fn statements_of_a_rule_are_sent_around_the_clients_on_its_connection() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            client.run("SELECT 1").await;
+            scene.ran();
+            assert_eq!(client.value(&format!("SELECT 'own' {TAG}")).await, "own");
+            assert_eq!(client.value("SELECT 'next'").await, "next");
+            let ran = scene.ran();
+            let texts: Vec<_> = ran.iter().map(|it| &*it.text).collect();
+            let expected = [
+                "SELECT 'before'",
+                "SELECT 'own'",
+                "SELECT 'after'",
+                "SHOW SESSION STATUS",
+                "SELECT 'next'",
+            ];
+            assert_eq!(texts, expected);
+            assert!(ran[..4].iter().all(|it| it.connection == ran[0].connection));
+            assert_eq!(counts(&mut client).await, ["3", "0"]);
+        };
+        let lines =
+            "before = [\"SELECT 'before'\"]\nafter = [\"SELECT 'after'\", \"SHOW SESSION STATUS\"]";
+        around(setup, lines).play(play).await;
+    });
+}
+
+#[test]
+fn executions_of_prepared_statements_are_surrounded_too() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let mut client = scene.client().await;
+            let statement = client
+                .prepare(&format!("SELECT COUNT(*) FROM d.t WHERE n > ? {TAG}"))
+                .await;
+            scene.ran();
+            assert_eq!(client.execution_value(statement, &[3]).await, "0");
+            settle().await;
+            let texts = scene.texts(0);
+            assert_eq!(
+                texts,
+                [
+                    "SELECT 'before'",
+                    "SELECT COUNT(*) FROM d.t WHERE n > ?",
+                    "SELECT 'after'"
+                ]
+            );
+        };
+        let lines = "before = [\"SELECT 'before'\"]\nafter = [\"SELECT 'after'\"]";
+        around(setup, lines).play(play).await;
+    });
+}
+
+#[test]
+fn an_injected_statement_that_fails_does_not_fail_the_clients() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            for turn in ["0", "1", "2"] {
+                let value = client.value(&format!("SELECT {turn} {TAG}")).await;
+                assert_eq!(value, turn);
+            }
+            assert_eq!(counts(&mut client).await, ["6", "3"]);
+        };
+        let lines = "before = [\"SELECT * FROM d.nowhere\"]\nafter = [\"SELECT 'after'\"]";
+        around(setup, lines).play(play).await;
+    });
+}
+
+#[test]
+fn injected_statements_that_take_too_long_are_killed() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            client.run("SELECT 1").await;
+            let begun = Instant::now();
+            assert_eq!(client.value(&format!("SELECT 'own' {TAG}")).await, "own");
+            assert_eq!(begun.elapsed().as_secs(), 3);
+            // The one behind the statement is over before the session's next.
+            assert_eq!(client.value("SELECT 'next'").await, "next");
+            assert_eq!(begun.elapsed().as_secs(), 6);
+        };
+        let lines = "before = [\"SELECT SLEEP(100) + 1\"]\nafter = [\"SELECT SLEEP(100) + 2\"]\n\
+                     timeout_injected = \"3s\"";
+        around(setup, lines).play(play).await;
+    });
+}
+
+/// What a client hears of a statement: rows, or an error.
+fn heard(reply: &Reply) -> String {
+    match reply {
+        Reply::Rows { rows, warnings, .. } => format!("{rows:?} {warnings}"),
+        Reply::Done(ok) => format!("{} {} {}", ok.affected_rows, ok.last_insert_id, ok.warnings),
+        Reply::Error(error) => format!("{} {}", error.number, error.text),
+    }
+}
+
+/// Each statement, and then each question about it, with and without what is sent around.
+#[test]
+fn injected_statements_leave_nothing_that_the_client_could_ask_for() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut root = table(scene).await;
+            let mut client = scene.client().await;
+            let mut direct = scene.root(0).await;
+            for question in [
+                "SHOW WARNINGS",
+                "SELECT ROW_COUNT()",
+                "SELECT FOUND_ROWS()",
+                "SELECT LAST_INSERT_ID()",
+            ] {
+                for statement in [
+                    "INSERT INTO d.t (v) VALUES ('a'), ('b')",
+                    "UPDATE d.t SET v = 'c' WHERE n < 3",
+                    "SELECT n FROM d.t LIMIT 1",
+                    "SELECT 2",
+                    "SELECT nothing",
+                    "SET @x = 1",
+                    "DELETE FROM d.t WHERE v = 'nobody'",
+                    "DROP TABLE IF EXISTS d.nobody",
+                    "INSERT INTO d.t VALUES (1, 'twice')",
+                ] {
+                    let mut told = Vec::new();
+                    for client in [&mut direct, &mut client] {
+                        root.run("TRUNCATE TABLE d.t").await;
+                        root.run("INSERT INTO d.t (v) VALUES ('first')").await;
+                        let reply = client.query(&format!("{statement} {TAG}")).await.unwrap();
+                        let answer = client.query(question).await.unwrap();
+                        told.push([heard(&reply), heard(&answer)]);
+                    }
+                    assert_eq!(told[0], told[1], "{statement}; {question}");
+                }
+            }
+        };
+        let lines = "before = [\"SELECT nothing\", \"SELECT n FROM d.t LIMIT 2\"]\n\
+                     after = [\"SELECT n FROM d.t LIMIT 3\", \"SHOW WARNINGS\", \"SELECT nothing\"]\n\
+                     injected = \"discard\"";
+        around(setup, lines).play(play).await;
+    });
+}
+
+#[test]
+fn variables_that_injected_statements_set_are_set_back() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            let asked = "SELECT CONCAT(@@profiling, ' ', @@long_query_time)";
+            client.run("SET long_query_time = 7").await;
+            let before = client.value(asked).await;
+            scene.ran();
+            client.run(&format!("SELECT 'own' {TAG}")).await;
+            assert_eq!(client.value(asked).await, before);
+            let texts = scene.texts(0);
+            let place = |part: &str| texts.iter().position(|text| text.contains(part));
+            let (set, own) = (place("long_query_time = 0.5"), place("'own'"));
+            assert!(set.is_some() && set < own, "{texts:?}");
+        };
+        around(
+            setup,
+            "before = [\"SET profiling = 1, long_query_time = 0.5\"]",
+        )
+        .play(play)
+        .await;
+    });
+}
+
+#[test]
+fn injected_statements_neither_begin_nor_end_a_transaction() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut root = table(scene).await;
+            let mut client = scene.client().await;
+            let count = "SELECT COUNT(*) FROM d.t";
+            client.run("SET autocommit = 0").await;
+            client.run(&format!("SELECT 1 {TAG}")).await;
+            // A snapshot begins with the client's own read, and not with the one around its statement before.
+            root.run("INSERT INTO d.t (v) VALUES ('x')").await;
+            assert_eq!(client.value(count).await, "1");
+            client.run(&format!("COMMIT {TAG}")).await;
+            root.run("INSERT INTO d.t (v) VALUES ('y')").await;
+            assert_eq!(client.value(count).await, "2");
+            client.run("ROLLBACK").await;
+            // Nothing around a statement commits it.
+            client.run("SET autocommit = 1").await;
+            client.run("BEGIN").await;
+            client
+                .run(&format!("INSERT INTO d.t (v) VALUES ('z') {TAG}"))
+                .await;
+            client.run("ROLLBACK").await;
+            assert_eq!(root.value(count).await, "2");
+        };
+        let lines =
+            "before = [\"SELECT COUNT(*) FROM d.t\"]\nafter = [\"SELECT COUNT(*) FROM d.t\"]";
+        around(setup, lines).play(play).await;
+    });
+}
+
+/// With one connection for all, another session waits for it as long as a session is pinned.
+#[test]
+fn injected_statements_keep_no_connection() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            table(scene).await;
+            let (mut client, mut other) = (scene.client().await, scene.client().await);
+            for (begin, end) in [("BEGIN", "COMMIT"), ("SELECT 1", "SELECT 2")] {
+                client.run(&format!("{begin} {TAG}")).await;
+                client.run(&format!("UPDATE d.t SET v = 'x' {TAG}")).await;
+                client.error(&format!("SELECT nothing {TAG}")).await;
+                client.run(&format!("{end} {TAG}")).await;
+                assert_eq!(other.value("SELECT 'other'").await, "other");
+            }
+        };
+        let lines = "before = [\"SET profiling = 1\", \"SELECT 1\"]\nafter = [\"SELECT 1\", \"SELECT nothing\"]";
+        around(setup, lines)
+            .set("pool.backend_connections_max", "1")
+            .set("pool.timeout_wait", "\"5s\"")
+            .play(play)
+            .await;
+    });
+}
+
+#[test]
+fn a_kill_while_an_injected_statement_runs_is_for_the_clients() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut holder = table(scene).await;
+            holder.run("LOCK TABLES d.t WRITE").await;
+            let victim = scene.client().await;
+            scene.ran();
+            let victim = victim.start(&format!("SELECT 'own' {TAG}"));
+            settle().await;
+            assert!(!victim.is_answered());
+            let mut killer = scene.client().await;
+            killer.run(&format!("KILL QUERY {}", victim.session)).await;
+            let (mut victim, error) = victim.error().await;
+            assert_eq!(error.number, 1317);
+            holder.run("UNLOCK TABLES").await;
+            assert_eq!(victim.value("SELECT @@profiling").await, "0");
+            let texts = scene.texts(0);
+            assert!(
+                !texts.iter().any(|text| text.contains("'own'")),
+                "{texts:?}"
+            );
+        };
+        around(
+            setup,
+            "before = [\"SET profiling = 1\", \"SELECT COUNT(*) FROM d.t\"]",
+        )
+        .play(play)
+        .await;
+    });
+}
+
+#[test]
+fn explain_route_shows_the_injected_statements() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            let told = client
+                .rows(&format!("EXPLAIN ROUTE SELECT 1 FROM d.t {TAG}"))
+                .await;
+            for (setting, said) in [
+                ("before", "SHOW SESSION STATUS (rule \"looks\")"),
+                ("injected", "diff (rule \"looks\")"),
+            ] {
+                let mut rows = told.iter();
+                let row = rows.find(|row| row[0] == "rules say" && row[1] == setting);
+                assert_eq!(row.unwrap()[2], said, "{told:?}");
+            }
+            assert_eq!(counts(&mut client).await, ["0", "0"]);
+        };
+        let status = "[\"SHOW SESSION STATUS\"]";
+        let lines = &format!("before = {status}\nafter = {status}\ninjected = \"diff\"");
+        around(setup, lines).play(play).await;
+    });
+}

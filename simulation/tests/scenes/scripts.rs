@@ -1,0 +1,155 @@
+//! Scripts of MySQL Proxy's kind in sessions that take turns on connections: what hooks decide, and what goes with a
+//! session all the same.
+
+use std::time::Duration;
+
+use simulation::scene::{Scene, Setup, on_both, pass, settle};
+
+use crate::NOTHING;
+
+/// Sessions run a script of the folder `lua`.
+fn scripted(setup: Setup, name: &str) -> Setup {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenes/lua");
+    setup.set("routing.script", &format!("\"{folder}/{name}.lua\""))
+}
+
+fn deciding(setup: Setup) -> Setup {
+    scripted(setup, "decisions")
+}
+
+#[test]
+fn a_script_answers_a_statement_itself() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            client.run("SELECT 1").await;
+            scene.ran();
+            assert_eq!(client.value("SELECT answer").await, "the script");
+            let refused = client.error("SELECT refusal").await;
+            assert_eq!((refused.number, &*refused.text), (4711, "not here"));
+            assert_eq!(scene.texts(0), NOTHING);
+            assert_eq!(client.value("SELECT 'passes'").await, "passes");
+        };
+        deciding(setup).play(play).await;
+    });
+}
+
+#[test]
+fn a_script_sends_another_statement_in_place_of_the_clients() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            client.run("SELECT 1").await;
+            scene.ran();
+            assert_eq!(client.value("SELECT one").await, "two");
+            assert_eq!(scene.texts(0), ["SELECT 'two'"]);
+        };
+        deciding(setup).play(play).await;
+    });
+}
+
+#[test]
+fn of_a_queue_of_statements_the_client_gets_one_result() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            client.run("SELECT 1").await;
+            scene.ran();
+            assert_eq!(client.value("SELECT around").await, "set");
+            settle().await;
+            let texts = scene.texts(0);
+            let place = |part: &str| texts.iter().position(|text| text.contains(part));
+            let order = ["@before = 'set'", "SELECT @before", "'behind'"].map(place);
+            assert!(order[0].is_some() && order.is_sorted(), "{texts:?}");
+            assert_eq!(client.value("SELECT 'next'").await, "next");
+        };
+        deciding(setup).play(play).await;
+    });
+}
+
+#[test]
+fn a_hook_that_sees_a_result_may_send_more_or_replace_it() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            client.run("SELECT 1").await;
+            scene.ran();
+            assert_eq!(client.value("SELECT sum").await, "22");
+            assert_eq!(scene.texts(0), ["SELECT 20", "SELECT 21", "SELECT 22"]);
+            let replaced = client.value("SELECT replaced").await;
+            assert_eq!(replaced, "in place of an error");
+        };
+        deciding(setup).play(play).await;
+    });
+}
+
+#[test]
+fn a_hook_with_a_mistake_is_as_if_it_were_not_there() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut client = scene.client().await;
+            assert_eq!(client.value("SELECT 'fault'").await, "fault");
+            assert_eq!(client.value("SELECT answer").await, "the script");
+        };
+        deciding(setup).play(play).await;
+    });
+}
+
+#[test]
+fn what_scripted_sessions_have_set_goes_with_them() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let (mut one, mut two) = (scene.client().await, scene.client().await);
+            let look = "SELECT CONCAT_WS(' ', @a, @@time_zone, DATABASE())";
+            let untouched = two.value(look).await;
+            one.run("SET @a = 1, time_zone = '+03:00'").await;
+            one.run("USE d").await;
+            assert_eq!(two.value(look).await, untouched);
+            assert_eq!(one.value(look).await, "1 +03:00 d");
+            // Its script's statements leave what they set in its session, and in no other.
+            one.run("SELECT around").await;
+            assert_eq!(two.value("SELECT @before").await, "NULL");
+            assert_eq!(one.value("SELECT @before").await, "set");
+            one.run("BEGIN").await;
+            assert_eq!(one.value("SELECT 'held'").await, "held");
+            let waiting = two.start("SELECT 'let in'");
+            settle().await;
+            assert!(!waiting.is_answered());
+            one.run("COMMIT").await;
+            assert_eq!(waiting.value().await.1, "let in");
+        };
+        deciding(setup)
+            .set("pool.backend_connections_max", "1")
+            .set("pool.timeout_wait", "\"60s\"")
+            .play(play)
+            .await;
+    });
+}
+
+#[test]
+fn a_script_chooses_the_backend_of_each_statement() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            scene.root(0).await.run("CREATE TABLE d.t (n INT)").await;
+            pass(Duration::from_secs(2)).await;
+            let mut client = scene.client().await;
+            client.run("SET @a = 'kept'").await;
+            for server in [2, 1, 0] {
+                scene.ran();
+                let read = format!("/* {} */ SELECT @a FROM d.t", server + 1);
+                client.run(&read).await;
+                assert_eq!(scene.places("FROM d.t"), [server]);
+            }
+            // A transaction stays where it is.
+            client.run("/* 1 */ BEGIN").await;
+            client.run("INSERT INTO d.t VALUES (1)").await;
+            client.run("/* 2 */ SELECT n FROM d.t").await;
+            assert_eq!(scene.places("SELECT n FROM d.t"), [0]);
+            client.run("COMMIT").await;
+        };
+        scripted(setup, "chooses_backends")
+            .replicas(2)
+            .play(play)
+            .await;
+    });
+}
