@@ -1,7 +1,7 @@
 //! What rules have sent before and behind statements: what it tells, and that the client sees nothing
-//! of it, whatever it asks.
+//! of it, whatever it asks. Time limits and kills: `simulation/tests/scenes/injected_statements.rs`.
 
-use e2e::raw::{Execute, Login, Param, RawConn, Reply, Shape, capability};
+use e2e::raw::{Execute, Login, Param, RawConn, Reply, capability};
 use e2e::{PASSWORD, Product, Proxy, Server, Settings};
 use serde_json::Value;
 
@@ -14,10 +14,7 @@ both! {
     injected_statements_neither_begin_nor_end_a_transaction
     nothing_of_it_pins
     a_failed_injected_statement_does_not_fail_the_statement
-    injected_statements_that_take_too_long_are_killed
-    a_kill_is_for_the_clients_statement
     others_come_and_go_between
-    explain_route_shows_the_injected_statements
 }
 
 /// A proxy with one rule, which means what bears the tag `looked`.
@@ -451,60 +448,6 @@ fn a_failed_injected_statement_does_not_fail_the_statement(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn injected_statements_that_take_too_long_are_killed(product: Product) {
-    let site = Site::start(
-        product,
-        &[
-            ("before", "[\"SELECT SLEEP(100) + 1 FROM injected_long\"]"),
-            ("after", "[\"SELECT SLEEP(100) + 2 FROM injected_long\"]"),
-            ("timeout_injected", "\"100ms\""),
-        ],
-    );
-    site.table("injected_long", 2);
-    let mut client = site.client();
-    // If a SLEEP(100) were not killed, the client's own timeout would end the test.
-    client.run("BEGIN");
-    for turn in 0..3 {
-        let statement = format!("SELECT {turn} FROM injected_long LIMIT 1 /* tag: looked */");
-        assert_eq!(client.value(&statement), turn.to_string());
-    }
-    client.run("ROLLBACK");
-    site.profiles(3);
-    assert_eq!(site.counts(&mut client).0, "6");
-    site.proxy.assert_sound();
-}
-
-fn a_kill_is_for_the_clients_statement(product: Product) {
-    let site = Site::start(
-        product,
-        &[
-            (
-                "before",
-                "[\"SET profiling = 1\", \"SELECT COUNT(*) FROM injected_lock\"]",
-            ),
-            ("timeout_injected", "\"60s\""),
-        ],
-    );
-    site.table("injected_lock", 1);
-    let mut client = site.client();
-    let id = client.value("SELECT CONNECTION_ID()");
-    let mut holder = site.server.root();
-    holder.run("LOCK TABLES injected.injected_lock WRITE");
-    let sleeps = "SELECT SLEEP(100) FROM injected.injected_lock /* tag: looked */";
-    client.send_query(sleeps).unwrap();
-    let mut root = site.server.root();
-    let waits = "SELECT COUNT(*) FROM information_schema.processlist \
-                 WHERE state LIKE 'Waiting for table%' AND info LIKE '%COUNT(*) FROM injected_lock%' \
-                 AND info NOT LIKE '%processlist%'";
-    e2e::wait::until("it waits", e2e::wait::SOON, || root.value(waits) != "0");
-    site.client().run(&format!("KILL QUERY {id}"));
-    // What was sent before it waits no longer, and the statement itself is not sent.
-    assert_eq!(number_of(&client.reply(Shape::Results)), 1317);
-    holder.run("UNLOCK TABLES");
-    assert_eq!(client.value("SELECT 1"), "1");
-    assert_eq!(client.value("SELECT @@profiling"), "0");
-}
-
 /// Clients that leave at once, and many that share two connections.
 fn others_come_and_go_between(product: Product) {
     let site = Site::start(product, &STATUS);
@@ -525,22 +468,4 @@ fn others_come_and_go_between(product: Product) {
     });
     site.profiles(30);
     site.proxy.assert_sound();
-}
-
-fn explain_route_shows_the_injected_statements(product: Product) {
-    let site = Site::start(product, &STATUS);
-    let mut client = site.client();
-    let told = client
-        .query("EXPLAIN ROUTE SELECT 1 FROM injected.x /* tag: looked */")
-        .texts();
-    let said = |setting: &str| {
-        let row = told
-            .iter()
-            .find(|row| row[0] == "rules say" && row[1] == setting);
-        row.unwrap_or_else(|| panic!("{told:?}"))[2].clone()
-    };
-    assert_eq!(said("before"), "SHOW SESSION STATUS (rule \"looks\")");
-    assert_eq!(said("after"), "SHOW SESSION STATUS (rule \"looks\")");
-    assert_eq!(said("injected"), "diff (rule \"looks\")");
-    assert_eq!(site.counts(&mut client).0, "0");
 }

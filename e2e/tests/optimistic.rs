@@ -1,10 +1,8 @@
 //! Optimistic transactions: they begin on a replica, and go to the primary with their first write if what
-//! they have read is the same there.
-
-use std::thread;
+//! they have read is the same there. What breaks, limits and rules do to them: `simulation/tests/scenes/optimistic_transactions.rs`.
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, capability};
-use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, take_writes, wait};
+use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
 
 /// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
 struct Site {
@@ -114,19 +112,10 @@ both! {
     a_transaction_that_only_reads_ends_on_its_replica
     a_read_that_has_become_stale_gives_error_1213
     a_replica_that_is_behind_is_found_out
-    a_replica_that_dies_costs_no_transaction
-    a_replica_that_dies_within_a_read_costs_no_transaction
     clients_of_every_kind_continue
     prepared_reads_are_repeated_too
     statements_that_are_no_plain_reads_run_at_the_primary
-    transactions_that_cannot_be_optimistic_begin_at_the_primary
-    a_session_reads_its_own_writes
-    too_much_to_repeat_ends_it_early
-    savepoints_are_the_primarys
     diagnostics_of_a_read_are_available
-    a_lost_primary_gives_an_error
-    rules_apply_to_optimistic_transactions
-    the_proxy_tells_where_a_transaction_is
 }
 
 fn the_first_write_goes_to_the_primary_and_all_that_follows(product: Product) {
@@ -248,62 +237,6 @@ fn a_replica_that_is_behind_is_found_out(product: Product) {
     client.run("UPDATE seen SET name = 'y' WHERE n = 3 AND name = 'x'");
     client.run("COMMIT");
     assert_eq!(root.value("SELECT name FROM d.seen WHERE n = 3"), "y");
-}
-
-fn a_replica_that_dies_costs_no_transaction(product: Product) {
-    let mut site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    begin(&mut client);
-    let at = Site::replica_of(&mut client);
-    site.cluster.replicas[at].kill();
-    // It may have been heard of, or not.
-    assert_eq!(client.value(COUNT), "0");
-    client.run(INSERT);
-    assert_eq!(held_at(&mut client), "primary");
-    client.run("COMMIT");
-    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
-    begin(&mut client);
-    let at = Site::replica_of(&mut client);
-    // What it has read does not matter to a transaction that has only read.
-    assert_ne!(client.value(WHO), "primary");
-    site.cluster.replicas[at].kill();
-    wait::until("the session knows", wait::SOON, || {
-        held_at(&mut client).starts_with("(none")
-    });
-    client.command(0x0e, b"");
-    client.run("COMMIT");
-    assert_eq!(client.run("SELECT 1").status() & 1, 0);
-    // None is left.
-    client.run("BEGIN");
-    assert_eq!(client.value(WHO), "primary");
-    client.run("COMMIT");
-}
-
-fn a_replica_that_dies_within_a_read_costs_no_transaction(product: Product) {
-    let mut site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    begin(&mut client);
-    let at = Site::replica_of(&mut client);
-    let replica = &site.cluster.replicas[at];
-    take_writes(replica);
-    let mut root = replica.root();
-    root.run("LOCK TABLES d.t WRITE");
-    let reading = thread::spawn(move || {
-        assert_eq!(client.value(COUNT), "0");
-        client
-    });
-    let mut other = replica.root();
-    wait::until("the read waits", wait::SOON, || {
-        let waiting = "SELECT COUNT(*) FROM information_schema.processlist \
-                       WHERE state LIKE 'Waiting for table%'";
-        other.value(waiting) == "1"
-    });
-    site.cluster.replicas[at].kill();
-    let mut client = reading.join().unwrap();
-    client.run(INSERT);
-    assert_eq!(held_at(&mut client), "primary");
-    client.run("COMMIT");
-    assert_eq!(client.value(COUNT), "1");
 }
 
 fn clients_of_every_kind_continue(product: Product) {
@@ -448,117 +381,6 @@ fn statements_that_are_no_plain_reads_run_at_the_primary(product: Product) {
     client.run("COMMIT");
 }
 
-fn transactions_that_cannot_be_optimistic_begin_at_the_primary(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    for begin in [
-        "START TRANSACTION READ WRITE",
-        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-    ] {
-        client.run(begin);
-        assert_eq!(client.value(WHO), "primary", "{begin}");
-        client.run("COMMIT");
-    }
-    client.run("SET autocommit = 0");
-    assert_eq!(client.value(WHO), "primary");
-    client.run("COMMIT");
-    client.run("BEGIN");
-    assert_eq!(client.value(WHO), "primary");
-    client.run("COMMIT");
-    client.run("SET autocommit = 1");
-    client.run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
-    client.run("BEGIN");
-    assert_eq!(client.value(WHO), "primary");
-    client.run("COMMIT");
-    client.run("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
-    client.run("BEGIN");
-    assert_eq!(client.value(WHO), "primary");
-    client.run("COMMIT");
-    for level in ["READ COMMITTED", "REPEATABLE READ"] {
-        client.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
-        begin(&mut client);
-        client.run(INSERT);
-        client.run("ROLLBACK");
-    }
-    client.run("START TRANSACTION READ ONLY");
-    assert_ne!(client.value(WHO), "primary");
-    assert!(client.query(INSERT).error().is_some());
-    client.run("COMMIT");
-    assert_eq!(site.count(), "0");
-}
-
-fn a_session_reads_its_own_writes(product: Product) {
-    let site = Site::start(product, |settings| {
-        settings.set("balance.timeout_consistency", "50ms")
-    });
-    let mut client = site.client();
-    for replica in 0..2 {
-        site.cluster.stop_replication(replica);
-    }
-    client.run(INSERT);
-    client.run("BEGIN");
-    assert_eq!(client.value(COUNT), "1");
-    assert_eq!(held_at(&mut client), "primary");
-    client.run("COMMIT");
-    for replica in 0..2 {
-        site.cluster.start_replication(replica);
-    }
-    site.cluster.wait_caught_up();
-    wait::until("transactions begin on replicas again", wait::SOON, || {
-        client.run("BEGIN");
-        let is_there = held_at(&mut client) != "primary";
-        assert_eq!(client.value(COUNT), "1");
-        client.run("COMMIT");
-        is_there
-    });
-}
-
-fn too_much_to_repeat_ends_it_early(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    begin(&mut client);
-    for _ in 1..100 {
-        client.run(COUNT);
-    }
-    Site::replica_of(&mut client);
-    client.run(COUNT);
-    assert_eq!(held_at(&mut client), "primary");
-    client.run("COMMIT");
-    // A statement that is too long is not even begun there.
-    begin(&mut client);
-    let long = format!(
-        "SELECT COUNT(*) FROM t WHERE name = '{}'",
-        "x".repeat(70_000)
-    );
-    client.run(&long);
-    assert_eq!(held_at(&mut client), "primary");
-    client.run("COMMIT");
-    // What is too big to be repeated for nothing.
-    begin(&mut client);
-    assert_eq!(client.value("SELECT REPEAT('x', 2000000)").len(), 2_000_000);
-    Site::replica_of(&mut client);
-    client.run(COUNT);
-    assert_eq!(held_at(&mut client), "primary");
-    client.run(INSERT);
-    client.run("COMMIT");
-    assert_eq!(site.count(), "1");
-}
-
-fn savepoints_are_the_primarys(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    begin(&mut client);
-    client.run("SAVEPOINT a");
-    client.run(INSERT);
-    client.run("SAVEPOINT b");
-    client.run("INSERT INTO t VALUES (2, 'b')");
-    client.run("ROLLBACK TO SAVEPOINT b");
-    assert_eq!(client.value(COUNT), "1");
-    client.run("RELEASE SAVEPOINT a");
-    client.run("COMMIT");
-    assert_eq!(site.count(), "1");
-}
-
 fn diagnostics_of_a_read_are_available(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
@@ -574,91 +396,5 @@ fn diagnostics_of_a_read_are_available(product: Product) {
     client.run("SELECT * FROM seen");
     Site::replica_of(&mut client);
     assert_eq!(client.value("SELECT FOUND_ROWS()"), "3");
-    client.run("COMMIT");
-}
-
-fn a_lost_primary_gives_an_error(product: Product) {
-    let mut site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    begin(&mut client);
-    site.cluster.primary.kill();
-    let reply = client.query(INSERT);
-    let error = reply.error().unwrap();
-    assert!([1429, 1158].contains(&error.code), "{error}");
-    let reply = client.query("SELECT 1");
-    let error = reply.error().unwrap();
-    assert!(error.text.contains("send ROLLBACK first"), "{error}");
-    client.run("ROLLBACK");
-    assert_ne!(client.value(WHO), "primary");
-    // Who only reads needs no primary.
-    begin(&mut client);
-    client.run("COMMIT");
-    site.cluster.primary.start_again();
-    wait::until("the primary is back", wait::SOON, || {
-        client.query("DELETE FROM t").error().is_none()
-    });
-    begin(&mut client);
-    client.run(INSERT);
-    client.run("COMMIT");
-    assert_eq!(client.value(COUNT), "1");
-}
-
-fn rules_apply_to_optimistic_transactions(product: Product) {
-    let site = Site::start(product, |settings| {
-        settings
-            .rule(
-                "put",
-                &[
-                    ("regex", "\"^SELECT 'write'\""),
-                    ("rewrite", "\"INSERT INTO t VALUES (5, 'r')\""),
-                ],
-            )
-            .rule(
-                "there",
-                &[
-                    ("regex", "\"^SELECT 'there'\""),
-                    ("routing.replicas", "\"primary\""),
-                ],
-            )
-            .rule(
-                "said",
-                &[("regex", "\"^SELECT 'said'\""), ("answer", "\"ok\"")],
-            )
-    });
-    let mut client = site.client();
-    begin(&mut client);
-    client.run("SELECT 'said'");
-    Site::replica_of(&mut client);
-    client.run("SELECT 'write'");
-    assert_eq!(held_at(&mut client), "primary");
-    client.run("COMMIT");
-    assert_eq!(site.count(), "1");
-    begin(&mut client);
-    client.run("SELECT 'there'");
-    assert_eq!(held_at(&mut client), "primary");
-    client.run("COMMIT");
-}
-
-fn the_proxy_tells_where_a_transaction_is(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    let route = |client: &mut RawConn, sql: &str| {
-        let told = client.run(&format!("EXPLAIN ROUTE {sql}")).texts();
-        told.concat().join(" ")
-    };
-    let said = route(&mut client, "BEGIN");
-    assert!(
-        said.contains("goes to the primary with its first write"),
-        "{said}"
-    );
-    begin(&mut client);
-    let said = told(&mut client, "transaction");
-    assert!(said.contains("reads to be repeated then: 1"), "{said}");
-    let said = route(&mut client, INSERT);
-    assert!(said.contains("reads again"), "{said}");
-    let said = route(&mut client, COUNT);
-    assert!(said.contains("stays in its transaction"), "{said}");
-    // To ask is not to do.
-    Site::replica_of(&mut client);
     client.run("COMMIT");
 }

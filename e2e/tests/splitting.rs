@@ -1,4 +1,5 @@
-//! Reads go to replicas, writes to the primary, and whoever has written sees it.
+//! Reads go to replicas, writes to the primary, and whoever has written sees it. Waits in vain, lost replicas and sessions that
+//! are held at a replica: `simulation/tests/scenes/splitting.rs` and `reading_transactions.rs`.
 
 use std::collections::BTreeSet;
 
@@ -59,15 +60,8 @@ both! {
     reads_go_to_replicas_and_all_else_to_the_primary
     whoever_has_written_sees_it
     a_replica_that_catches_up_in_time_is_waited_for
-    what_ends_a_transaction_that_reads_is_done_at_the_primary
-    who_is_held_at_a_replica_hears_why_nothing_is_written
-    where_an_error_is_wanted_nobody_waits_for_a_replica
     a_read_that_may_not_fall_back_learns_what_it_waits_for
-    what_ran_behind_a_wait_in_vain_leaves_nothing
-    prepared_statements_are_routed_when_they_are_executed
     a_write_is_seen_by_whoever_is_given_its_gtid
-    a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed
-    a_replica_that_dies_costs_no_read
     the_proxy_tells_where_a_statement_would_go
     tables_of_the_server_are_known_by_the_sessions_schema
     what_holds_a_session_is_not_done_at_a_replica
@@ -166,94 +160,6 @@ fn what_holds_a_session_is_not_done_at_a_replica(product: Product) {
         client.run(holding);
         client.run("INSERT INTO t (name) VALUES ('a')");
     }
-}
-
-/// What no replica may have by itself: `app` might write there, whatever is said of it being read-only.
-fn assert_replicas_have_the_same(site: &Site) {
-    site.cluster.wait_caught_up();
-    let ask = "SELECT (SELECT COUNT(*) FROM d.t), \
-               (SELECT GROUP_CONCAT(table_name ORDER BY table_name) \
-                FROM information_schema.tables WHERE table_schema = 'd')";
-    let on_primary = site.cluster.primary.root().run(ask).texts();
-    for replica in &site.cluster.replicas {
-        assert_eq!(replica.root().run(ask).texts(), on_primary);
-    }
-}
-
-fn what_ends_a_transaction_that_reads_is_done_at_the_primary(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    let insert = "INSERT INTO t (name) VALUES ('a')";
-    for ending in [
-        &["CREATE TABLE made (n INT)", insert][..],
-        &["BEGIN", insert, "COMMIT"],
-        &["START TRANSACTION READ WRITE", insert, "COMMIT"],
-        &["LOCK TABLES t WRITE", insert, "UNLOCK TABLES"],
-    ] {
-        client.run("START TRANSACTION READ ONLY");
-        assert_ne!(client.value(WHO), "primary");
-        // As on a server: within it nothing is written. MySQL's replicas have another word for it.
-        let refused = client.query(insert);
-        assert!([1792, 1290].contains(&refused.error().unwrap().code));
-        for sql in ending {
-            client.run(sql);
-        }
-        assert_eq!(client.value("SELECT COUNT(*) > 0 FROM t"), "1");
-    }
-    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "4");
-    assert_replicas_have_the_same(&site);
-}
-
-fn who_is_held_at_a_replica_hears_why_nothing_is_written(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    let prepared = client.prepare("INSERT INTO t (name) VALUES ('b')");
-    client.run("START TRANSACTION READ ONLY");
-    assert_eq!(client.value("SELECT GET_LOCK('its', 0)"), "1");
-    client.run("COMMIT");
-    let execute = Execute::new(prepared.statement(), &[]);
-    for write in [
-        "INSERT INTO t (name) VALUES ('a')",
-        "DROP TABLE t",
-        "CALL no_such()",
-        "BEGIN",
-        "",
-    ] {
-        let reply = match write {
-            "" => client.execute(&execute),
-            sql => client.query(sql),
-        };
-        let error = reply.error().unwrap();
-        assert_eq!(error.code, 1290, "{write}: {error}");
-        assert!(error.text.contains("held at replica"), "{error}");
-    }
-    assert_ne!(client.value(WHO), "primary");
-    client.run("SET @a = 1");
-    assert_eq!(client.value("SELECT RELEASE_LOCK('its')"), "1");
-    client.run("INSERT INTO t (name) VALUES ('a')");
-    client.execute(&execute);
-    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "2");
-    assert_replicas_have_the_same(&site);
-}
-
-fn where_an_error_is_wanted_nobody_waits_for_a_replica(product: Product) {
-    let mut site = Site::start(product, |settings| {
-        settings
-            .set("balance.fallback", "error")
-            .set("balance.timeout_backend_wait", "30m")
-    });
-    let mut client = site.client();
-    assert_ne!(client.value(WHO), "primary");
-    for replica in &mut site.cluster.replicas {
-        replica.kill();
-    }
-    for _ in 0..3 {
-        let reply = client.query(WHO);
-        let error = reply.error().unwrap();
-        assert_eq!(error.code, 1429, "{error}");
-    }
-    client.run("INSERT INTO t (name) VALUES ('a')");
-    assert_eq!(client.value(&format!("{WHO} FOR UPDATE")), "primary");
 }
 
 /// An ERR does not tell where in the stream that stands which was written before it.
@@ -394,62 +300,6 @@ fn a_replica_that_catches_up_in_time_is_waited_for(product: Product) {
     }
 }
 
-fn a_client_that_leaves_while_its_read_waits_for_a_replica_is_noticed(product: Product) {
-    let cluster = Site::cluster(product);
-    // Before the monitor could see it stopped, which is nothing to wait for.
-    for replica in 0..2 {
-        cluster.delay(replica, 3600);
-    }
-    let site = Site::in_front_of(cluster, |settings| {
-        settings.set("balance.timeout_consistency", "1m")
-    });
-    let mut client = site.client();
-    assert_ne!(client.value(WHO), "primary");
-    client.run("INSERT INTO t (name) VALUES ('a')");
-    client.send_query("SELECT COUNT(*) FROM t").unwrap();
-    let mut roots: Vec<_> = site
-        .cluster
-        .replicas
-        .iter()
-        .map(e2e::Server::root)
-        .collect();
-    let mut waiting = || -> u32 {
-        let ask = "SELECT COUNT(*) FROM information_schema.processlist \
-                   WHERE (info LIKE '%GTID_WAIT(%' OR info LIKE '%EXECUTED_GTID_SET(%') \
-                   AND info NOT LIKE '%processlist%'";
-        let counts = roots.iter_mut().map(|root| root.value(ask));
-        counts.map(|count| count.parse::<u32>().unwrap()).sum()
-    };
-    wait::until("its read waits", wait::SOON, || waiting() == 1);
-    drop(client);
-    wait::until("nothing waits", wait::SOON, || waiting() == 0);
-    site.proxy.wait_event("client_left", &[]);
-}
-
-/// It was sent along with the wait, and its reply is nobody's.
-fn what_ran_behind_a_wait_in_vain_leaves_nothing(product: Product) {
-    let cluster = Site::cluster(product);
-    cluster.delay(0, 3600);
-    let site = Site::in_front_of(cluster, |settings| {
-        settings
-            .set("balance.timeout_consistency", "200ms")
-            .set("health.replication_interval", "2s")
-            .set("hints.accepted", ["pilotfish"])
-            .set("pool.backend_connections_max", 1)
-    });
-    let at_replica = |sql: &str| format!("{sql} /* pilotfish: backend=replica1 */");
-    let (mut client, mut other) = (site.client(), site.client());
-    for turn in 1..=3 {
-        assert_eq!(other.value(&at_replica(WHO)), "replica1");
-        client.run("INSERT INTO t (name) VALUES ('a')");
-        let counts = "SELECT @leak := COUNT(*), LAST_INSERT_ID(77) FROM t";
-        assert_eq!(client.value(&at_replica(counts)), turn.to_string());
-        let reply = other.run(&at_replica("SELECT @leak, LAST_INSERT_ID()"));
-        assert_eq!(reply.texts(), [["NULL", "0"]]);
-        assert_eq!(client.value("SELECT @leak"), turn.to_string());
-    }
-}
-
 /// By comment; with MySQL's clients by query attribute as well, of statements and of executions.
 fn a_write_is_seen_by_whoever_is_given_its_gtid(product: Product) {
     let site = Site::start(product, |settings| {
@@ -509,39 +359,6 @@ fn tables_of_the_server_are_known_by_the_sessions_schema(product: Product) {
     // What is not of that schema is read anywhere.
     let tables = "SELECT COUNT(*) FROM d.t WHERE (SELECT name FROM d.whoami) = 'primary'";
     assert_eq!(other.value(tables), "0");
-}
-
-fn prepared_statements_are_routed_when_they_are_executed(product: Product) {
-    let site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    let prepared = client.prepare(WHO);
-    let execute = Execute::new(prepared.statement(), &[]);
-    let who = |client: &mut RawConn| {
-        let reply = client.execute(&execute);
-        // A header, a bitmap of NULLs and a length stand in front of the name.
-        let row = &reply.results().next().unwrap().rows[0];
-        String::from_utf8_lossy(&row[3..]).into_owned()
-    };
-    assert!(who(&mut client).starts_with("replica"));
-    client.run("BEGIN");
-    assert_eq!(who(&mut client), "primary");
-    client.run("COMMIT");
-}
-
-fn a_replica_that_dies_costs_no_read(product: Product) {
-    let mut site = Site::start(product, |settings| settings);
-    let mut client = site.client();
-    for _ in 0..4 {
-        client.value(WHO);
-    }
-    site.cluster.replicas[0].kill();
-    for _ in 0..20 {
-        assert_ne!(client.value(WHO), "replica1");
-    }
-    site.cluster.replicas[1].kill();
-    for _ in 0..20 {
-        assert_eq!(client.value(WHO), "primary");
-    }
 }
 
 fn the_proxy_tells_where_a_statement_would_go(product: Product) {

@@ -1,5 +1,5 @@
 //! A plain BEGIN is answered by the proxy and leaves with the transaction's first statement. A client cannot tell, but
-//! by the time that it takes.
+//! by the time that it takes. What fails on the way: `simulation/tests/scenes/deferred_begin.rs`.
 
 use e2e::raw::{Execute, Login, Param, RawConn, Transcript, capability, command};
 use e2e::{Cut, LeasedServer, PASSWORD, Product, Proxy, Relay, Server, Settings, Site};
@@ -292,12 +292,8 @@ impl Chain {
 both! {
     a_begin_costs_no_round_trip
     a_deferred_begin_is_logged_and_counted
-    a_failed_begin_is_the_error_of_the_first_statement
     a_connection_that_breaks_before_the_first_statement_costs_nothing
-    a_backend_that_is_down_at_the_first_statement_gives_an_error
     pending_diagnostics_of_another_session_survive_a_begin
-    a_begin_that_a_rule_matches_is_sent_at_once
-    reads_of_a_deferred_transaction_use_no_lane
 }
 
 fn a_begin_costs_no_round_trip(product: Product) {
@@ -345,26 +341,6 @@ fn a_deferred_begin_is_logged_and_counted(product: Product) {
     assert_eq!(chain.server.root().run(count).texts(), begun);
 }
 
-fn a_failed_begin_is_the_error_of_the_first_statement(product: Product) {
-    let mut chain = Chain::start(product, |settings| settings);
-    for (number, first) in [(2, READ), (3, "INSERT INTO t VALUES (2)")] {
-        chain.conn.run("BEGIN");
-        chain.relay.cut(Cut::Denied(1317), "START TRANSACTION");
-        let cuts = chain.relay.cuts();
-        let reply = chain.conn.query(first);
-        assert_eq!(reply.error().map(|error| error.code), Some(1317), "{first}");
-        assert_eq!(chain.relay.cuts(), cuts + 1);
-        // What follows is in a transaction all the same.
-        assert_eq!(chain.told("transaction"), DEFERRED);
-        chain.conn.run(&format!("INSERT INTO t VALUES ({number})"));
-        assert_eq!(chain.rows(), "1");
-        chain.conn.run("ROLLBACK");
-        assert_eq!(chain.rows(), "1");
-    }
-    // Nobody gets the connection on which a statement has run without its BEGIN.
-    assert_eq!(chain.conn.value("SELECT COUNT(*) FROM t"), "1");
-}
-
 fn a_connection_that_breaks_before_the_first_statement_costs_nothing(product: Product) {
     let mut chain = Chain::start(product, |settings| settings);
     for (cut, first) in [
@@ -382,23 +358,6 @@ fn a_connection_that_breaks_before_the_first_statement_costs_nothing(product: Pr
         chain.conn.run("ROLLBACK");
         assert_eq!(chain.rows(), "1", "{cut:?} {first}");
     }
-}
-
-fn a_backend_that_is_down_at_the_first_statement_gives_an_error(product: Product) {
-    let mut chain = Chain::start(product, |settings| {
-        settings.set("balance.timeout_backend_wait", "100ms")
-    });
-    chain.conn.run("BEGIN");
-    chain.server.kill();
-    let reply = chain.conn.query("INSERT INTO t VALUES (2)");
-    assert!(reply.error().is_some());
-    chain.conn.run("COMMIT");
-    assert!(chain.conn.query("BEGIN").error().is_some());
-    chain.server.start_again();
-    e2e::wait::until("the server is used again", e2e::wait::SOON, || {
-        chain.conn.query(READ).error().is_none()
-    });
-    assert_eq!(chain.rows(), "1");
 }
 
 fn pending_diagnostics_of_another_session_survive_a_begin(product: Product) {
@@ -420,49 +379,4 @@ fn pending_diagnostics_of_another_session_survive_a_begin(product: Product) {
         assert_eq!(chain.conn.value("SELECT FOUND_ROWS()"), "3", "{begin}");
         chain.conn.run("ROLLBACK");
     }
-}
-
-fn a_begin_that_a_rule_matches_is_sent_at_once(product: Product) {
-    let mut chain = Chain::start(product, |settings| {
-        settings.rule(
-            "of_begin",
-            &[("kind", "[\"BEGIN\"]"), ("timeout", "\"1m\"")],
-        )
-    });
-    chain.conn.run("BEGIN");
-    assert_eq!(chain.told("transaction"), "open");
-    chain.conn.run("ROLLBACK");
-    drop(chain);
-    let mut chain = Chain::start(product, |settings| {
-        settings.rule(
-            "of_reads",
-            &[("kind", "[\"SELECT\"]"), ("before", "[\"SELECT 1\"]")],
-        )
-    });
-    chain.conn.run("BEGIN");
-    assert_eq!(chain.told("transaction"), DEFERRED);
-    chain.conn.run(READ);
-    chain.conn.run("INSERT INTO t VALUES (2)");
-    chain.conn.run("ROLLBACK");
-    assert_eq!(chain.rows(), "1");
-    chain.proxy.assert_sound();
-}
-
-fn reads_of_a_deferred_transaction_use_no_lane(product: Product) {
-    let mut chain = Chain::start(product, |settings| settings.set("routing.lanes", "reads"));
-    for _ in 0..50 {
-        chain.conn.run(READ);
-    }
-    let mut other = chain.server.root();
-    chain.conn.run("BEGIN");
-    assert_eq!(chain.conn.run(READ).texts(), [["1"]]);
-    other.run("INSERT INTO d.t VALUES (2)");
-    // The snapshot is that of the first statement.
-    assert_eq!(chain.conn.run(READ).texts(), [["1"]]);
-    chain.conn.run("COMMIT");
-    assert_eq!(chain.conn.run(READ).texts(), [["1"], ["2"]]);
-    chain.conn.run("BEGIN");
-    other.run("INSERT INTO d.t VALUES (3)");
-    assert_eq!(chain.conn.run(READ).texts(), [["1"], ["2"], ["3"]]);
-    chain.conn.run("COMMIT");
 }

@@ -63,20 +63,3 @@ fn a_session_without_a_connection_ends_by_its_own_wait_timeout() {
         assert_ne!(reset.value("SELECT @@wait_timeout"), "6");
     }
 }
-
-#[test]
-fn a_session_that_waits_for_a_connection_is_not_idle() {
-    let server = Server::shared(Product::MariaDb);
-    let settings = Settings::pooled(server, 1).set("pool.timeout_wait", "30s");
-    let proxy = Proxy::start(&settings);
-    let [mut waiting, mut idle, mut pinned] = [(); 3].map(|()| proxy.connect());
-    idle.run("SET wait_timeout = 9");
-    waiting.run("SET wait_timeout = 6");
-    pinned.run("BEGIN");
-    waiting.send_query("SELECT 'waited'").unwrap();
-    last_words(&mut idle);
-    pinned.run("COMMIT");
-    let reply = waiting.reply(e2e::raw::Shape::Results);
-    assert_eq!(reply.text(0, 0).as_deref(), Some("waited"));
-    assert_eq!(waiting.value("SELECT 'again'"), "again");
-}
