@@ -1,5 +1,7 @@
 //! Bytes that break the protocol: the session ends, the other side never gets more than was sent, and nothing panics.
 
+use std::time::Duration;
+
 use config::Config;
 use dialogues::peer::{OK, PeerEnd, packet, query};
 use dialogues::play;
@@ -7,6 +9,7 @@ use link::failure::FailureKind;
 use proptest::prelude::*;
 use route::Report;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 
 use crate::support::{World, result, run};
 
@@ -76,6 +79,9 @@ fn a_statement_over_the_limit_is_refused_by_its_header() {
     });
 }
 
+/// In the dialogue's own time.
+const A_WHILE: Duration = Duration::from_secs(60);
+
 /// Packets of which most are what one side may say, and some are not.
 fn packets() -> impl Strategy<Value = Vec<u8>> {
     let payload = prop_oneof![
@@ -111,7 +117,8 @@ proptest! {
                 stage.registered.control.ask(registry::session_control::Ask::ClientGone);
                 let mut heard = Vec::new();
                 let mut piece = [0; 64];
-                while let Ok(count @ 1..) = db.read(&mut piece).await {
+                // Behind COM_QUIT a session waits until its backend closes, as servers do.
+                while let Ok(Ok(count @ 1..)) = timeout(A_WHILE, db.read(&mut piece)).await {
                     heard.extend_from_slice(&piece[..count]);
                 }
                 heard
