@@ -31,7 +31,7 @@ pub struct Authenticator {
     /// Connections whose login is under way.
     pub logins: AtomicUsize,
     /// Those that speak the MySQL protocol.
-    pub guests: AtomicUsize,
+    pub clients: AtomicUsize,
     /// Those that speak HTTP.
     pub callers: AtomicUsize,
     /// Those beyond `http.connections_max`, which may ask for the proxy's health only.
@@ -61,7 +61,7 @@ impl Authenticator {
             addresses,
             http_addresses,
             logins: AtomicUsize::new(0),
-            guests: AtomicUsize::new(0),
+            clients: AtomicUsize::new(0),
             callers: AtomicUsize::new(0),
             checkers: AtomicUsize::new(0),
             last_id: AtomicU32::new(0),
@@ -145,7 +145,7 @@ impl Authenticator {
     pub fn facts(&self) -> PortFacts {
         PortFacts {
             addresses: self.addresses.clone(),
-            guests: self.guests.load(Ordering::Relaxed),
+            clients: self.clients.load(Ordering::Relaxed),
             http_addresses: self.http_addresses.clone(),
             callers: self.callers.load(Ordering::Relaxed),
             ..self.sources.facts()

@@ -55,7 +55,7 @@ struct Listening {
 /// Where to listen, or where that is, with the ports that the kernel chose.
 #[derive(Clone)]
 struct Addresses<T> {
-    guests: Vec<T>,
+    clients: Vec<T>,
     callers: Vec<T>,
 }
 
@@ -78,7 +78,7 @@ impl AdminPort {
         }
         let has_guests = !config.admins().is_empty();
         let addresses = Addresses {
-            guests: match has_guests {
+            clients: match has_guests {
                 true => config.admin.address.clone(),
                 false => Vec::new(),
             },
@@ -112,7 +112,7 @@ impl AdminPort {
             return;
         };
         if let Some(start) = listening.start.take() {
-            for address in &listening.bound.guests {
+            for address in &listening.bound.clients {
                 tracing::info!(kind = "admin_port_open", address, "the admin port is open");
             }
             for address in &listening.bound.callers {
@@ -180,10 +180,10 @@ fn live(
         Err(error) => return drop(report_bound.send(Err(error))),
     };
     runtime.block_on(async {
-        let guests = bind_all(&addresses.guests, "admin.address");
+        let guests = bind_all(&addresses.clients, "admin.address");
         let callers = bind_all(&addresses.callers, "http.address");
         let bound = Bound {
-            guests: endpoints(&guests),
+            clients: endpoints(&guests),
             callers: endpoints(&callers),
         };
         // Whoever has started this thread may have given up.
@@ -192,7 +192,7 @@ fn live(
             return;
         };
         let authenticator =
-            Authenticator::new(admin_sources.sources.clone(), bound.guests, bound.callers);
+            Authenticator::new(admin_sources.sources.clone(), bound.clients, bound.callers);
         let authenticator = Arc::new(authenticator);
         *admin_sources.open_ports() = Arc::downgrade(&authenticator);
         let door = http(Arc::clone(&authenticator));
@@ -309,7 +309,7 @@ async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: 
     let config = Arc::clone(&authenticator.sources.data_plane.settings().config);
     let role = Authenticator::role(&config, &admin_client.user);
     let max = config.admin.connections_max;
-    let Some(_place) = Count::of(&authenticator, |it| &it.guests, max) else {
+    let Some(_place) = Count::of(&authenticator, |it| &it.clients, max) else {
         let text = format!(
             "Too many connections: the admin port has {max}, which is its limit (admin.connections_max)"
         );

@@ -30,7 +30,7 @@ impl Sources {
             history: facts_of(&self.history),
             streams: Arc::clone(&self.streams),
             addresses: Vec::new(),
-            guests: 0,
+            clients: 0,
             http_addresses: Vec::new(),
             callers: 0,
         }

@@ -49,7 +49,7 @@ pub struct PortFacts {
     /// Where it listens.
     pub addresses: Vec<String>,
     /// How many are connected.
-    pub guests: usize,
+    pub clients: usize,
     /// Where HTTP is spoken.
     pub http_addresses: Vec<String>,
     /// How many connections it has.

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::usage::tests::{index, usage, whole};
 
-    fn told(plans: Vec<Vec<stats::Line>>, indexes: Vec<Index>) -> Vec<(&'static str, String)> {
+    fn suggest(plans: Vec<Vec<stats::Line>>, indexes: Vec<Index>) -> Vec<(&'static str, String)> {
         let all = suggestions(&usage(plans, indexes));
         all.into_iter()
             .map(|it| (it.advice.name(), it.statement))
@@ -331,7 +331,7 @@ mod tests {
                 vec![],
             ),
         ] {
-            assert_eq!(told(Vec::new(), indexes), expected, "{about}");
+            assert_eq!(suggest(Vec::new(), indexes), expected, "{about}");
         }
     }
 
@@ -379,7 +379,7 @@ mod tests {
                 drop("drop prefix", "a"),
             ),
         ] {
-            assert_eq!(told(Vec::new(), indexes), expected, "{about}");
+            assert_eq!(suggest(Vec::new(), indexes), expected, "{about}");
         }
     }
 
@@ -393,7 +393,7 @@ mod tests {
             let mut index = index("City", "d", false, &["District"]);
             index.hidden = Some(hidden);
             let statement = format!("ALTER TABLE `world`.`City` ALTER INDEX `d` {end}");
-            assert_eq!(told(scan(), vec![index]), [("show", statement)]);
+            assert_eq!(suggest(scan(), vec![index]), [("show", statement)]);
         }
     }
 
@@ -403,13 +403,13 @@ mod tests {
         expression.columns[0].column = None;
         let mut other = expression.clone();
         other.name = "b".to_owned();
-        assert!(told(Vec::new(), vec![expression, other]).is_empty());
+        assert!(suggest(Vec::new(), vec![expression, other]).is_empty());
         let mut short = index("t", "a", false, &["x"]);
         short.columns[0].length = Some(10);
-        assert!(told(Vec::new(), vec![short, index("t", "b", false, &["x", "y"])]).is_empty());
+        assert!(suggest(Vec::new(), vec![short, index("t", "b", false, &["x", "y"])]).is_empty());
         let mut words = index("t", "a", false, &["x"]);
         words.kind = "FULLTEXT".to_owned();
-        assert!(told(Vec::new(), vec![words, index("t", "b", false, &["x"])]).is_empty());
+        assert!(suggest(Vec::new(), vec![words, index("t", "b", false, &["x"])]).is_empty());
     }
 
     #[test]
@@ -419,23 +419,26 @@ mod tests {
             "ALTER TABLE `world`.`City` ADD INDEX (`District`)".to_owned(),
         );
         let scan = || vec![vec![whole("City", 1000, &["District"])]];
-        assert_eq!(told(scan(), Vec::new()), [add]);
+        assert_eq!(suggest(scan(), Vec::new()), [add]);
         let has = vec![index("City", "d", false, &["District", "Name"])];
-        assert!(told(scan(), has).is_empty(), "the server does not want it");
-        assert!(told(vec![vec![whole("City", 10, &["District"])]], Vec::new()).is_empty());
+        assert!(
+            suggest(scan(), has).is_empty(),
+            "the server does not want it"
+        );
+        assert!(suggest(vec![vec![whole("City", 10, &["District"])]], Vec::new()).is_empty());
         // One serves those, too, who search by its first columns alone.
         let wide = vec![whole("City", 1000, &["District", "Name"])];
         let narrow = vec![whole("City", 1000, &["District"])];
-        let both = told(vec![narrow, wide.clone()], Vec::new());
-        assert_eq!(both, told(vec![wide], Vec::new()));
-        assert!(told(vec![vec![whole("City", 1000, &[])]], Vec::new()).is_empty());
+        let both = suggest(vec![narrow, wide.clone()], Vec::new());
+        assert_eq!(both, suggest(vec![wide], Vec::new()));
+        assert!(suggest(vec![vec![whole("City", 1000, &[])]], Vec::new()).is_empty());
     }
 
     #[test]
     fn hostile_names_stay_names() {
         let scan = vec![vec![whole("a`; DROP TABLE b; -- ", 1000, &["c`d"])]];
         assert_eq!(
-            told(scan, Vec::new())[0].1,
+            suggest(scan, Vec::new())[0].1,
             "ALTER TABLE `world`.`a``; DROP TABLE b; -- ` ADD INDEX (`c``d`)"
         );
     }

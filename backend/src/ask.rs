@@ -46,7 +46,7 @@ impl BackendConn {
             Poll::Ready(())
         })
         .await;
-        self.hear(env, command).await
+        self.read_reply(env, command).await
     }
 
     /// Asks several questions, in one write where that is possible.
@@ -74,13 +74,13 @@ impl BackendConn {
         })
         .await;
         for _ in statements {
-            replies.push(self.hear(env, Command::QUERY).await?);
+            replies.push(self.read_reply(env, Command::QUERY).await?);
         }
         Ok(replies)
     }
 
     /// Waits for the reply to a command of the proxy's own that was sent.
-    pub async fn hear(
+    pub async fn read_reply(
         &mut self,
         env: &PoolEnv,
         command: Command,
@@ -88,21 +88,21 @@ impl BackendConn {
         // What is prepared may wait for a table that is being changed; all else is answered at once.
         if command == Command::STMT_PREPARE {
             let limit = Limit::Breaks(PREPARED_BYTES_MAX);
-            return self.hear_out(env, command, limit).await;
+            return self.read_whole_reply(env, command, limit).await;
         }
-        self.hear_after(env, command, Duration::ZERO).await
+        self.read_reply_within(env, command, Duration::ZERO).await
     }
 
     /// The same for one that takes up to so long by itself.
-    pub async fn hear_after(
+    pub async fn read_reply_within(
         &mut self,
         env: &PoolEnv,
         command: Command,
         wait: Duration,
     ) -> Result<OwnReply, ConnectionError> {
-        let heard = self.hear_out(env, command, Limit::Breaks(OWN_REPLY_BYTES_MAX));
-        let heard = tokio::time::timeout(TIMEOUT_OWN + wait, heard).await;
-        heard.unwrap_or(Err(ConnectionError::Unexpected("no answer in time")))
+        let read = self.read_whole_reply(env, command, Limit::Breaks(OWN_REPLY_BYTES_MAX));
+        let read = tokio::time::timeout(TIMEOUT_OWN + wait, read).await;
+        read.unwrap_or(Err(ConnectionError::Unexpected("no answer in time")))
     }
 
     /// Asks for a row. Of one that is longer than an own reply may be nothing is kept.
@@ -130,11 +130,11 @@ impl BackendConn {
             Poll::Ready(())
         })
         .await;
-        self.hear_out(env, Command::QUERY, Limit::Drops(bytes_max))
+        self.read_whole_reply(env, Command::QUERY, Limit::Drops(bytes_max))
             .await
     }
 
-    async fn hear_out(
+    async fn read_whole_reply(
         &mut self,
         env: &PoolEnv,
         command: Command,

@@ -111,9 +111,9 @@ impl BackendConn {
     }
 
     /// How many answers its last session may still ask for.
-    pub fn answers_owed(&self) -> u32 {
+    pub fn pending_answers_count(&self) -> u32 {
         let owner = self.owner.as_ref();
-        u32::from(owner.is_some_and(Owner::is_owed))
+        u32::from(owner.is_some_and(Owner::is_pending))
     }
 
     /// How the ids of its packets are taken.
@@ -215,7 +215,7 @@ impl BackendConn {
     }
 
     /// Says COM_QUIT and closes, within a bound of time.
-    pub async fn say_goodbye(&mut self) {
+    pub async fn send_quit(&mut self) {
         self.leg.transport.begin_command();
         self.leg.append(&own_command(Command::QUIT, b""));
         let farewell = async {
@@ -251,7 +251,7 @@ impl BackendConn {
         if bytes.is_empty() {
             return Poll::Ready(Err(ConnectionError::Closed));
         }
-        if !reply.has_begun()
+        if !reply.has_started()
             && let Some(number) = farewell(bytes)
             && bytes.get(3) == Some(&0)
             && !self.leg.transport.is_compressed()

@@ -192,7 +192,7 @@ mod tests {
             let rate_limit = std::rc::Rc::new(pool::RateLimit::new(1000, 1000, Duration::ZERO));
             let supply = pool::Supply {
                 limits: pool::Limits {
-                    growth_wait_max: Duration::ZERO,
+                    open_wait_max: Duration::ZERO,
                     ..pool::Limits::default()
                 },
                 rate_limit,

@@ -175,7 +175,7 @@ impl RestoreFailed {
     }
 
     /// The server has refused the BEGIN in front of the statement.
-    pub fn not_begun(own: &OwnReply) -> Self {
+    pub fn begin_refused(own: &OwnReply) -> Self {
         Self {
             lack: Lack::Transaction,
             ..Self::refused(own)

@@ -85,17 +85,20 @@ impl WorkerPool {
     /// before a reload may ask, so its own configuration is not looked at.
     pub fn supply(&self, backend: &Arc<Backend>, kind: &PoolKey) -> Supply {
         let config = &self.env.settings.borrow().config.pool;
-        let rate_limit = Rc::clone(self.paces.borrow_mut().entry(backend.id).or_insert_with(
-            || {
-                // Each worker has an even share, at least one.
-                let workers = u32::try_from(self.env.workers).unwrap_or(1).max(1);
-                Rc::new(RateLimit::new(
-                    (config.opens_per_second / workers).max(1),
-                    (config.opens_burst / workers).max(1),
-                    Duration::ZERO,
-                ))
-            },
-        ));
+        let rate_limit = Rc::clone(
+            self.rate_limits
+                .borrow_mut()
+                .entry(backend.id)
+                .or_insert_with(|| {
+                    // Each worker has an even share, at least one.
+                    let workers = u32::try_from(self.env.workers).unwrap_or(1).max(1);
+                    Rc::new(RateLimit::new(
+                        (config.opens_per_second / workers).max(1),
+                        (config.opens_burst / workers).max(1),
+                        Duration::ZERO,
+                    ))
+                }),
+        );
         let connection_limits = &self.env.shared.connection_limits;
         Supply {
             limits: limits(config),

@@ -21,7 +21,7 @@ pub struct OwnGreeting {
     /// The last one that a session has kept.
     kept: RefCell<Option<Rc<Greeting>>>,
     /// Held by the client that has a backend asked; the others wait for what comes of it.
-    pub asking: tokio::sync::Mutex<()>,
+    pub asker: tokio::sync::Mutex<()>,
 }
 
 impl OwnGreeting {

@@ -27,14 +27,14 @@ impl WorkerPool {
                 continue;
             }
             let now = self.env.now().0;
-            for (sub_pool, backend) in self.shelves_due(now, interval) {
+            for (sub_pool, backend) in self.sub_pools_due(now, interval) {
                 let taken = self.pool.borrow_mut().take_to_ask(&sub_pool, |_| true);
                 let Some((conn, lease)) = taken else {
                     continue;
                 };
                 let lease = HeldConnection::new(conn, lease);
                 match self.env.shared.globals.claim(backend, now, interval) {
-                    true => self.look_over(lease),
+                    true => self.read_globals_over(lease),
                     false => self.give_back(lease),
                 }
             }
@@ -61,7 +61,7 @@ impl WorkerPool {
         flags.in_mode(mode.as_deref().unwrap_or_default())
     }
 
-    fn shelves_due(&self, now: Duration, interval: Duration) -> Vec<(SubPoolId, BackendId)> {
+    fn sub_pools_due(&self, now: Duration, interval: Duration) -> Vec<(SubPoolId, BackendId)> {
         let sub_pools = self.sub_pools.borrow();
         let all = sub_pools
             .iter()
@@ -72,7 +72,7 @@ impl WorkerPool {
     }
 
     /// Looks at the variables over an idle connection.
-    fn look_over(self: &Rc<Self>, mut lease: HeldConnection) {
+    fn read_globals_over(self: &Rc<Self>, mut lease: HeldConnection) {
         let pool = Rc::clone(self);
         tokio::task::spawn_local(async move {
             let looked = async {

@@ -78,7 +78,7 @@ pub async fn kill(
     scope: KillScope,
 ) -> Option<Vec<u8>> {
     let statement = statement(scope, thread_id);
-    let nearness = BackendConn::answers_owed;
+    let nearness = BackendConn::pending_answers_count;
     if let Some(mut lease) = pool.take_idle(sub_pool.id, nearness) {
         let said = ask_apart(&pool.env, &mut lease.conn, &statement).await;
         return match said {
@@ -98,7 +98,7 @@ pub async fn kill(
     let argument = text(&conn, &statement);
     let own = conn.ask(&pool.env, Command::QUERY, &argument).await.ok()?;
     let said = own.error().map(|_| own.first_payload().to_vec());
-    conn.say_goodbye().await;
+    conn.send_quit().await;
     said
 }
 

@@ -246,7 +246,7 @@ where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     for _ in 0..LOGIN_PACKETS_MAX {
-        let payload = stream.read().await.map_err(broken_login)?;
+        let payload = stream.read().await.map_err(login_packet_error)?;
         let answer = match AuthPacket::decode(&payload)? {
             AuthPacket::Ok => return Ok(LoginAnswer::Accepted(payload)),
             AuthPacket::Err => return Ok(LoginAnswer::Refused(payload)),
@@ -266,7 +266,7 @@ where
     Err(ConnectionError::Unexpected("its login has no end"))
 }
 
-fn broken_login(error: PacketError) -> ConnectionError {
+fn login_packet_error(error: PacketError) -> ConnectionError {
     match error {
         PacketError::Io(error) => ConnectionError::Io(error),
         PacketError::Closed => ConnectionError::Closed,

@@ -25,9 +25,9 @@ use crate::own_reply::table;
 #[derive(Debug, Default)]
 pub struct PendingAnswers {
     /// Which of its answers only the connection knows.
-    pub(crate) owed: Cell<PendingAnswerList>,
+    pub(crate) pending: Cell<PendingAnswerList>,
     /// Tells the connection that it was on last from those before.
-    pub(crate) turn: Cell<u64>,
+    pub(crate) generation: Cell<u64>,
     insert_id: Cell<Option<u64>>,
     /// The list of warnings and errors, where it was put down.
     list: RefCell<Option<Rc<Diagnostics>>>,
@@ -89,29 +89,29 @@ impl PendingAnswer {
 #[derive(Debug)]
 pub struct Owner {
     pub(crate) of: Rc<PendingAnswers>,
-    pub(crate) turn: u64,
+    pub(crate) generation: u64,
 }
 
 impl Owner {
     /// Whether that one may still ask for what only the connection knows.
-    pub fn is_owed(&self) -> bool {
-        self.is_current() && self.of.is_owed() && Rc::strong_count(&self.of) > 1
+    pub fn is_pending(&self) -> bool {
+        self.is_current() && self.of.is_pending() && Rc::strong_count(&self.of) > 1
     }
 
     /// Whether it has not been on another connection since.
     pub(crate) fn is_current(&self) -> bool {
-        self.of.turn.get() == self.turn
+        self.of.generation.get() == self.generation
     }
 
     /// That one, if it may.
-    pub fn owed(&self) -> Option<Rc<PendingAnswers>> {
-        self.is_owed().then(|| Rc::clone(&self.of))
+    pub fn if_pending(&self) -> Option<Rc<PendingAnswers>> {
+        self.is_pending().then(|| Rc::clone(&self.of))
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        if self.is_current() && self.of.is_owed() {
+        if self.is_current() && self.of.is_pending() {
             self.of.lose();
         }
     }
@@ -122,7 +122,7 @@ impl Drop for Owner {
 pub struct Question {
     pub(crate) owner: Rc<PendingAnswers>,
     /// Of its connection: the answer is of no use to a session that has been on another one since.
-    pub(crate) turn: u64,
+    pub(crate) generation: u64,
     /// What is asked.
     pub pending: PendingAnswer,
     pub(crate) is_answered: bool,
@@ -175,7 +175,7 @@ impl Question {
     }
 
     pub(crate) fn is_current(&self) -> bool {
-        self.owner.turn.get() == self.turn
+        self.owner.generation.get() == self.generation
     }
 }
 
@@ -190,7 +190,7 @@ impl Drop for Question {
 
 impl PendingAnswers {
     pub(crate) fn pending_list(&self) -> Vec<PendingAnswer> {
-        let owed = self.owed.get();
+        let owed = self.pending.get();
         let all = [
             (owed.warnings, PendingAnswer::Warnings),
             (owed.found_rows, PendingAnswer::FoundRows),
@@ -204,29 +204,29 @@ impl PendingAnswers {
     }
 
     /// Whether its connection must be asked before it closes.
-    pub fn is_owed(&self) -> bool {
-        self.owed.get() != PendingAnswerList::default()
+    pub fn is_pending(&self) -> bool {
+        self.pending.get() != PendingAnswerList::default()
     }
 
     /// Whether its LAST_INSERT_ID() is known to its connection only.
-    pub fn owes_insert_id(&self) -> bool {
-        self.owed.get().insert_id
+    pub fn insert_id_is_pending(&self) -> bool {
+        self.pending.get().insert_id
     }
 
     /// Whether its FOUND_ROWS() is known to its connection only.
-    pub fn owes_found_rows(&self) -> bool {
-        self.owed.get().found_rows
+    pub fn found_rows_are_pending(&self) -> bool {
+        self.pending.get().found_rows
     }
 
     /// The session goes to another backend: what nobody has asked for by now is not to be had.
     pub fn is_left(&self) {
-        self.owed.set(PendingAnswerList::default());
+        self.pending.set(PendingAnswerList::default());
     }
 
     /// The session's next statement uses a shared lane, which cannot be asked about it.
     pub fn note_lane(&self) {
-        self.turn.set(self.turn.get() + 1);
-        self.owed.set(PendingAnswerList::default());
+        self.generation.set(self.generation.get() + 1);
+        self.pending.set(PendingAnswerList::default());
     }
 
     /// Whether somebody is asking for its answers right now.
@@ -242,7 +242,7 @@ impl PendingAnswers {
 
     /// Nobody will answer any more: the connection broke.
     pub fn lose(&self) {
-        self.owed.set(PendingAnswerList::default());
+        self.pending.set(PendingAnswerList::default());
         self.is_lost.set(true);
         self.news.notify_waiters();
     }
@@ -255,16 +255,16 @@ impl PendingAnswers {
     /// Puts down a list.
     pub fn keep_list(&self, list: Rc<Diagnostics>) {
         *self.list.borrow_mut() = Some(list);
-        self.owed.set(PendingAnswerList {
+        self.pending.set(PendingAnswerList {
             warnings: false,
             counts: false,
-            ..self.owed.get()
+            ..self.pending.get()
         });
     }
 
     /// Whether the list of warnings is known to its connection only.
-    pub fn owes_list(&self) -> bool {
-        self.owed.get().warnings || self.owed.get().counts
+    pub fn warnings_are_pending(&self) -> bool {
+        self.pending.get().warnings || self.pending.get().counts
     }
 
     /// Statements that nobody asked for have run on its connection.
@@ -275,10 +275,10 @@ impl PendingAnswers {
     /// A command that the proxy has answered has emptied the list.
     pub fn forget_list(&self) {
         *self.list.borrow_mut() = None;
-        self.owed.set(PendingAnswerList {
+        self.pending.set(PendingAnswerList {
             warnings: false,
             counts: false,
-            ..self.owed.get()
+            ..self.pending.get()
         });
         // Its connection still has the list of before.
         self.is_disturbed.set(true);
@@ -286,7 +286,7 @@ impl PendingAnswers {
 
     /// A command has ended on the connection that is ours: what only that connection knows.
     pub fn note(&self, left: &Left, tally: &Tally) {
-        let before = self.owed.get();
+        let before = self.pending.get();
         let (warnings, counts) = match left.list {
             List::Empty => {
                 *self.list.borrow_mut() = None;
@@ -301,7 +301,7 @@ impl PendingAnswers {
             // Where there is a list put down already, the rest of it is fetched at once.
             List::Appended => (self.list.borrow().is_none(), true),
         };
-        self.owed.set(PendingAnswerList {
+        self.pending.set(PendingAnswerList {
             warnings,
             counts,
             insert_id: left.last_insert_id == LastInsertId::OnConnection,

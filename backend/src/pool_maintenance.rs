@@ -133,7 +133,7 @@ impl WorkerPool {
 
     /// Applies changed limits.
     fn resupply(&self) {
-        self.paces.borrow_mut().clear();
+        self.rate_limits.borrow_mut().clear();
         let sub_pools: Vec<_> = self
             .sub_pools
             .borrow()
@@ -158,7 +158,7 @@ impl WorkerPool {
             } else {
                 drop(questions);
             }
-            conn.say_goodbye().await;
+            conn.send_quit().await;
             drop(conn);
             let now = pool.now();
             let wakes = pool.pool.borrow_mut().closed(closing, now);

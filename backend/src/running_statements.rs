@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use link::failure::{Failure, FailureKind};
-use pool::{LinePlace, Span};
+use pool::{QueuePlace, Span};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use wire::errors;
@@ -25,7 +25,7 @@ pub struct RunningStatement {
 }
 
 impl RunningStatement {
-    /// The first of a transaction; none: it has to wait ([`stand_in_line`]).
+    /// The first of a transaction; none: it has to wait ([`wait_in_queue`]).
     #[inline]
     pub fn begin(sub_pool: &Rc<SubPool>) -> Option<Self> {
         let span = sub_pool.running.begin()?;
@@ -67,7 +67,7 @@ impl Drop for RunningStatement {
 }
 
 /// Waits for its turn, which comes at the latest when all that run have run for long.
-pub async fn stand_in_line(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStatement {
+pub async fn wait_in_queue(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStatement {
     let limit = &sub_pool.running;
     // Old statements may count that do so no more.
     update(limit, env.now().0);
@@ -81,11 +81,11 @@ pub async fn stand_in_line(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStat
     if limit.waiting() >= waiters_max {
         return RunningStatement::go_on(sub_pool);
     }
-    let mut in_line = InLine::new(limit);
-    let ahead = u32::try_from(limit.ahead_of(in_line.place) / LINE_PART).unwrap_or(u32::MAX);
+    let mut queued = Queued::new(limit);
+    let ahead = u32::try_from(limit.ahead_of(queued.place) / LINE_PART).unwrap_or(u32::MAX);
     let patience = counts_for.saturating_mul(ahead.saturating_add(1));
     loop {
-        match timeout(patience, &mut in_line.called).await {
+        match timeout(patience, &mut queued.called).await {
             Ok(Ok(span)) => return RunningStatement::of(sub_pool, span),
             // The limit lives as long as a transaction is in line.
             Ok(Err(_)) => return RunningStatement::go_on(sub_pool),
@@ -95,23 +95,23 @@ pub async fn stand_in_line(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStat
 }
 
 /// A transaction that had no turn in time.
-pub fn no_turn_in_time(sub_pool: &SubPool, patience: Duration) -> Failure {
+pub fn queue_timed_out(sub_pool: &SubPool, patience: Duration) -> Failure {
     let name = &sub_pool.backend.name;
     let error = errors::no_turn_in_time(name, format_args!("{patience:?}"));
     Failure::saying(FailureKind::PoolExhausted, error)
 }
 
 /// A place in line, which is left when this is dropped.
-struct InLine<'a> {
+struct Queued<'a> {
     limit: &'a RunningLimit,
-    place: LinePlace,
+    place: QueuePlace,
     called: oneshot::Receiver<Span>,
 }
 
-impl<'a> InLine<'a> {
+impl<'a> Queued<'a> {
     fn new(limit: &'a RunningLimit) -> Self {
         let (call_it, called) = oneshot::channel();
-        let place = limit.stand_in_line(call_it);
+        let place = limit.join_queue(call_it);
         // The last statement may have ended before it stood there.
         limit.admit(call);
         Self {
@@ -122,11 +122,11 @@ impl<'a> InLine<'a> {
     }
 }
 
-impl Drop for InLine<'_> {
+impl Drop for Queued<'_> {
     fn drop(&mut self) {
         // From now on a call finds that it has gone.
         self.called.close();
-        if !self.limit.leave_line(self.place)
+        if !self.limit.leave_queue(self.place)
             && let Ok(span) = self.called.try_recv()
         {
             self.limit.give_up(span, call);
@@ -151,8 +151,8 @@ mod tests {
     fn a_waiter_that_left_gives_its_turn_to_the_next() {
         let limit = limit(1);
         let running = limit.go_on();
-        let [first, second] = [(); 2].map(|()| InLine::new(&limit));
-        let mut third = InLine::new(&limit);
+        let [first, second] = [(); 2].map(|()| Queued::new(&limit));
+        let mut third = Queued::new(&limit);
         drop(first);
         limit.end(running, call);
         // It was called, and leaves without having heard that.

@@ -44,11 +44,11 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
     }
     of.is_disturbed.set(true);
     // Its session may have ended, and nearly always there is nothing to ask.
-    if Rc::strong_count(of) == 1 || !of.is_owed() {
+    if Rc::strong_count(of) == 1 || !of.is_pending() {
         return Vec::new();
     }
     let kept = PendingAnswerList {
-        insert_id: wanted == Wanted::Volatile && of.owed.get().insert_id,
+        insert_id: wanted == Wanted::Volatile && of.pending.get().insert_id,
         ..PendingAnswerList::default()
     };
     let mut pending_list = of.pending_list();
@@ -58,17 +58,17 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
         // MySQL warns of that question, and would count the warning: the list is as long as it is.
         pending_list.retain(|pending| *pending != PendingAnswer::Counts);
     }
-    of.owed.set(PendingAnswerList::default());
+    of.pending.set(PendingAnswerList::default());
     of.saving.set(of.saving.get() + pending_list.len() as u32);
     let question = |pending| Question {
         owner: Rc::clone(of),
-        turn: owner.turn,
+        generation: owner.generation,
         pending,
         is_answered: false,
     };
     let questions = pending_list.into_iter().map(question).collect();
     if kept.insert_id {
-        of.owed.set(kept);
+        of.pending.set(kept);
         conn.owner = Some(owner);
     }
     questions
@@ -80,15 +80,15 @@ impl PendingAnswers {
         if self.is_at(conn) {
             return;
         }
-        if self.is_owed() {
+        if self.is_pending() {
             // What it left elsewhere nobody has asked for in time.
             self.lose();
         }
-        self.turn.set(self.turn.get() + 1);
+        self.generation.set(self.generation.get() + 1);
         self.has_others_list.set(true);
         conn.owner = Some(Owner {
             of: Rc::clone(self),
-            turn: self.turn.get(),
+            generation: self.generation.get(),
         });
     }
 
@@ -102,11 +102,11 @@ impl PendingAnswers {
     /// Whether answers are not at hand while the session is on this connection: others are asking, or
     /// another connection knows.
     pub fn is_apart_from(self: &Rc<Self>, conn: &BackendConn) -> bool {
-        self.is_saving() || self.is_owed() && !self.is_at(conn)
+        self.is_saving() || self.is_pending() && !self.is_at(conn)
     }
 
     /// Whether this connection would still say of the session's last statement what it said then.
-    pub fn is_told_by(self: &Rc<Self>, conn: &BackendConn) -> bool {
+    pub fn still_answers_on(self: &Rc<Self>, conn: &BackendConn) -> bool {
         self.is_at(conn) && !self.is_disturbed.get()
     }
 
@@ -117,8 +117,8 @@ impl PendingAnswers {
         const OWED: u32 = 1_000_000;
         match &conn.owner {
             Some(owner) if Rc::ptr_eq(&owner.of, self) && owner.is_current() => 0,
-            _ if self.is_owed() => OWED,
-            Some(owner) if owner.is_current() && owner.of.is_owed() => {
+            _ if self.is_pending() => OWED,
+            Some(owner) if owner.is_current() && owner.of.is_pending() => {
                 OTHERS * u32::from(Rc::strong_count(&owner.of) > 1)
             }
             _ => 0,

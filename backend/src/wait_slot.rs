@@ -31,7 +31,7 @@ impl Default for Granted {
 #[derive(Default)]
 pub struct WaitSlot {
     /// Which wait it is; those before are over.
-    turn: Cell<u64>,
+    generation: Cell<u64>,
     granted: RefCell<Option<Granted>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -39,7 +39,7 @@ pub struct WaitSlot {
 /// Calls whoever waits.
 pub struct Waiter {
     place: Rc<WaitSlot>,
-    turn: u64,
+    generation: u64,
 }
 
 /// The wait.
@@ -50,11 +50,11 @@ pub struct Granting {
 impl WaitSlot {
     /// The next wait begins.
     pub fn begin(self: &Rc<Self>) -> (Waiter, Granting) {
-        let turn = self.turn.get() + 1;
-        self.turn.set(turn);
+        let generation = self.generation.get() + 1;
+        self.generation.set(generation);
         let waiter = Waiter {
             place: Rc::clone(self),
-            turn,
+            generation,
         };
         let granting = Granting {
             place: Rc::clone(self),
@@ -73,8 +73,8 @@ impl WaitSlot {
 impl Waiter {
     /// Calls it; gives back what is to be had if it has gone.
     pub fn send(mut self, granted: Granted) -> Result<(), Granted> {
-        let turn = std::mem::take(&mut self.turn);
-        match self.place.turn.get() == turn {
+        let turn = std::mem::take(&mut self.generation);
+        match self.place.generation.get() == turn {
             true => {
                 self.place.put(granted);
                 Ok(())
@@ -87,7 +87,7 @@ impl Waiter {
 impl Drop for Waiter {
     /// Nobody will call.
     fn drop(&mut self) {
-        if self.turn > 0 && self.place.turn.get() == self.turn {
+        if self.generation > 0 && self.place.generation.get() == self.generation {
             self.place.put(Granted::default());
         }
     }
@@ -112,7 +112,7 @@ impl Future for Granting {
 impl Drop for Granting {
     /// It has gone. What it was called with and has not taken is lost, and the pool finds that.
     fn drop(&mut self) {
-        self.place.turn.set(self.place.turn.get() + 1);
+        self.place.generation.set(self.place.generation.get() + 1);
         let granted = self.place.granted.borrow_mut().take();
         drop(granted);
         self.place.waker.borrow_mut().take();

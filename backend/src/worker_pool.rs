@@ -54,7 +54,7 @@ pub struct WorkerPool {
     pub(crate) pool: RefCell<Pool<SubPoolId, Connection, Waiter>>,
     pub(crate) sub_pools: RefCell<BTreeMap<SubPoolId, Rc<SubPool>>>,
     pub(crate) numbers: RefCell<HashMap<(BackendId, Rc<PoolKey>), SubPoolId>>,
-    pub(crate) paces: RefCell<HashMap<BackendId, Rc<RateLimit>>>,
+    pub(crate) rate_limits: RefCell<HashMap<BackendId, Rc<RateLimit>>>,
     pub(crate) next: Cell<SubPoolId>,
     pub(crate) sweeps: Cell<u64>,
     /// Changes of privileges and of global variables that its idle connections have been looked at for.
@@ -117,7 +117,7 @@ impl WorkerPool {
             pool: RefCell::new(Pool::new(seed)),
             sub_pools: RefCell::default(),
             numbers: RefCell::default(),
-            paces: RefCell::default(),
+            rate_limits: RefCell::default(),
             next: Cell::new(0),
             sweeps: Cell::new(0),
             weeded_at: Cell::default(),
@@ -202,7 +202,7 @@ impl WorkerPool {
                     tell
                 },
                 patience,
-                waiting_elsewhere: self.waiting_beside(sub_pool),
+                waiting_elsewhere: self.waiting_for_other_keys(sub_pool),
             };
             let verdict = self.pool.borrow_mut().check_out(&sub_pool, wish, now);
             match (verdict, told) {
@@ -233,7 +233,7 @@ impl WorkerPool {
     }
 
     /// How many sessions of the same account wait for connections of another kind to the same backend.
-    fn waiting_beside(&self, id: SubPoolId) -> usize {
+    fn waiting_for_other_keys(&self, id: SubPoolId) -> usize {
         let (pool, sub_pools) = (self.pool.borrow(), self.sub_pools.borrow());
         let Some(own) = sub_pools.get(&id) else {
             return 0;
@@ -372,7 +372,7 @@ impl WorkerPool {
 
     /// Brings a connection back at this time.
     pub fn put_back(self: &Rc<Self>, conn: Connection, lease: Lease, now: Duration) {
-        let owner = conn.owner.as_ref().and_then(Owner::owed);
+        let owner = conn.owner.as_ref().and_then(Owner::if_pending);
         if conn.is_outdated(&self.env) {
             self.retire(HeldConnection::new(conn, lease), CloseReason::TooOld);
         } else if conn.is_to_close_kept(&self.env) {
@@ -409,7 +409,7 @@ impl WorkerPool {
         tokio::task::spawn_local(async move {
             // It is closed anyway.
             let _ = crate::settle_answers::ask(&pool.env, &mut conn, questions).await;
-            conn.say_goodbye().await;
+            conn.send_quit().await;
         });
     }
 

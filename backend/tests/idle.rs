@@ -12,17 +12,17 @@ use pilotfish_backend::privilege_changes::AffectedUsers;
 
 /// What an idle connection hears until it is closed, while nothing else happens.
 async fn heard_until_closed(db: &mut Peer) -> Vec<String> {
-    let mut heard = Vec::new();
+    let mut read = Vec::new();
     loop {
         db.begin_at(0);
         let Ok(command) = db.try_hear().await else {
-            return heard;
+            return read;
         };
         let text = text_of(&command);
         if text != "COM_QUIT" {
             db.send(&answer(&text)).await;
         }
-        heard.push(text);
+        read.push(text);
     }
 }
 
@@ -39,8 +39,8 @@ async fn life(config: Config) -> (Vec<String>, Duration) {
     let (held, mut db) = scene.open().await;
     let began = net::clock::now();
     scene.pool.give_back(held);
-    let heard = heard_until_closed(&mut db).await;
-    (heard, net::clock::now() - began)
+    let read = heard_until_closed(&mut db).await;
+    (read, net::clock::now() - began)
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn an_idle_connection_is_closed_politely_after_its_time() {
             pool.login_age_max = Duration::ZERO;
             pool.timeout_idle = Duration::from_secs(40);
         });
-        let (heard, stayed) = life(config).await;
-        assert_eq!(heard, ["COM_QUIT"]);
+        let (read, stayed) = life(config).await;
+        assert_eq!(read, ["COM_QUIT"]);
         assert!(stayed >= Duration::from_secs(40), "{stayed:?}");
         assert!(stayed < Duration::from_secs(50), "{stayed:?}");
     });
@@ -66,8 +66,8 @@ fn an_idle_connection_is_pinged_so_that_its_end_is_noticed() {
             pool.login_age_max = Duration::ZERO;
             pool.timeout_idle = Duration::from_secs(35);
         });
-        let (heard, _) = life(config).await;
-        assert_eq!(heard, ["COM_PING", "COM_PING", "COM_PING", "COM_QUIT"]);
+        let (read, _) = life(config).await;
+        assert_eq!(read, ["COM_PING", "COM_PING", "COM_PING", "COM_QUIT"]);
     });
 }
 
@@ -79,8 +79,8 @@ fn a_connection_with_privileges_of_long_ago_is_closed() {
             pool.timeout_idle = Duration::ZERO;
             pool.login_age_max = Duration::from_secs(60);
         });
-        let (heard, stayed) = life(config).await;
-        assert_eq!(heard, ["COM_QUIT"]);
+        let (read, stayed) = life(config).await;
+        assert_eq!(read, ["COM_QUIT"]);
         // A tenth is taken off by chance, so that those opened together do not go together.
         assert!(stayed >= Duration::from_secs(54), "{stayed:?}");
         assert!(stayed <= Duration::from_secs(61), "{stayed:?}");

@@ -8,7 +8,7 @@ use dialogues::backends::backend;
 use dialogues::pool_scene::PoolScene;
 use dialogues::{play, settle};
 use link::failure::FailureKind;
-use pilotfish_backend::running_statements::{RunningStatement, stand_in_line};
+use pilotfish_backend::running_statements::{RunningStatement, wait_in_queue};
 use pilotfish_backend::statement_limits::{Inside, Passage, StatementLimits, Waiting, enter};
 use pilotfish_backend::worker_pool::CheckoutStep;
 use tokio::time::timeout;
@@ -79,7 +79,7 @@ fn a_transaction_waits_for_its_turn_and_gets_it_in_the_order_of_coming() {
         assert!(RunningStatement::begin(sub_pool).is_none());
         let order = std::cell::RefCell::new(Vec::new());
         let waits = async |name: &'static str| {
-            let turn = stand_in_line(env, sub_pool).await;
+            let turn = wait_in_queue(env, sub_pool).await;
             order.borrow_mut().push(name);
             turn.ends(env.now().0);
         };
@@ -99,7 +99,7 @@ fn a_statement_that_runs_for_long_keeps_nobody_waiting() {
         let scene = running(1, 10);
         let (env, sub_pool) = (&scene.environment.pool, &scene.sub_pool);
         let long = RunningStatement::begin(sub_pool).unwrap();
-        let turn = timeout(Duration::from_secs(1), stand_in_line(env, sub_pool)).await;
+        let turn = timeout(Duration::from_secs(1), wait_in_queue(env, sub_pool)).await;
         assert!(turn.is_ok(), "the first counts for a tenth of a second");
         drop((long, turn));
         assert_eq!(sub_pool.running.figures().running, 0);
@@ -124,10 +124,10 @@ fn a_transaction_for_which_the_line_is_too_long_goes_on_at_once() {
         let scene = running(1, 1);
         let (env, sub_pool) = (&scene.environment.pool, &scene.sub_pool);
         let _first = RunningStatement::begin(sub_pool).unwrap();
-        let mut waits = std::pin::pin!(stand_in_line(env, sub_pool));
+        let mut waits = std::pin::pin!(wait_in_queue(env, sub_pool));
         let waiting = timeout(Duration::ZERO, &mut waits).await;
         assert!(waiting.is_err(), "it is the first in line");
-        let turn = timeout(Duration::ZERO, stand_in_line(env, sub_pool)).await;
+        let turn = timeout(Duration::ZERO, wait_in_queue(env, sub_pool)).await;
         assert!(turn.is_ok());
     });
 }
@@ -138,7 +138,7 @@ fn a_session_that_leaves_the_line_is_not_waited_for() {
         let scene = running(1, 10);
         let (env, sub_pool) = (&scene.environment.pool, &scene.sub_pool);
         let first = RunningStatement::begin(sub_pool).unwrap();
-        let leaves = timeout(Duration::from_millis(1), stand_in_line(env, sub_pool)).await;
+        let leaves = timeout(Duration::from_millis(1), wait_in_queue(env, sub_pool)).await;
         assert!(leaves.is_err());
         assert_eq!(sub_pool.running.waiting(), 0);
         drop(first);

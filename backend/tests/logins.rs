@@ -24,7 +24,7 @@ async fn open(
     let server = &mut scene.server;
     let speaks = async {
         let mut db = server.accept().await;
-        db.say_greeting(&greeting).await;
+        db.send_greeting(&greeting).await;
         script(&mut db).await;
         db
     };
@@ -55,8 +55,8 @@ fn an_account_that_the_server_refuses_is_reported_and_its_proof_forgotten() {
         keyring.hold(&account, password);
         assert!(keyring.find(&account).is_some());
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
-            db.hear().await;
-            db.say(&err(1045, "Access denied")).await;
+            db.receive().await;
+            db.send_payload(&err(1045, "Access denied")).await;
         });
         let failure = opened.await.err().unwrap();
         assert_eq!(failure.kind, FailureKind::LoginRefused);
@@ -76,8 +76,8 @@ fn a_server_that_is_full_behind_the_login_is_not_down_and_keeps_the_proof() {
     play(async {
         let mut scene = PoolScene::plain();
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
-            db.hear().await;
-            db.say(&err(1040, "Too many connections")).await;
+            db.receive().await;
+            db.send_payload(&err(1040, "Too many connections")).await;
         });
         let failure = opened.await.err().unwrap();
         assert_eq!(failure.kind, FailureKind::BackendsFull);
@@ -92,9 +92,9 @@ fn a_login_without_an_end_is_given_up() {
     play(async {
         let mut scene = PoolScene::plain();
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
-            db.hear().await;
+            db.receive().await;
             for _ in 0..16 {
-                db.say(&switch_to(b"mysql_native_password")).await;
+                db.send_payload(&switch_to(b"mysql_native_password")).await;
                 if db.try_hear().await.is_err() {
                     return;
                 }
@@ -122,12 +122,12 @@ fn no_password_is_sent_in_clear_whatever_the_server_asks() {
         play(async {
             let mut scene = PoolScene::plain();
             let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
-                db.hear().await;
-                db.say(&switch_to(plugin)).await;
+                db.receive().await;
+                db.send_payload(&switch_to(plugin)).await;
                 if let Ok(answer) = db.try_hear().await {
                     let has_password = answer.windows(3).any(|part| part == b"app");
                     assert!(!has_password, "{answer:?}");
-                    db.say(&err(1045, "Access denied")).await;
+                    db.send_payload(&err(1045, "Access denied")).await;
                 }
             });
             assert!(opened.await.is_err());
@@ -144,12 +144,12 @@ fn a_full_authentication_over_an_open_connection_names_the_settings_that_would_h
             ..greeting(1)
         };
         let opened = open(&mut scene, greeting, async |db: &mut Peer| {
-            let response = db.hear().await;
+            let response = db.receive().await;
             let response = HandshakeResponse::decode(&response).unwrap();
             assert_eq!(response.auth_response.len(), 32, "the fast way first");
-            db.say(&[1, 4]).await;
+            db.send_payload(&[1, 4]).await;
             assert_eq!(
-                db.hear_end().await,
+                db.receive_end().await,
                 PeerEnd::Closed,
                 "no password, no request for a key"
             );
@@ -179,8 +179,8 @@ fn a_login_that_breaks_off_at_any_byte_leaves_the_pool_as_it_was() {
             let server = &mut scene.server;
             let speaks = async {
                 let mut db = server.accept().await;
-                db.say_greeting(&greeting(1)).await;
-                db.hear().await;
+                db.send_greeting(&greeting(1)).await;
+                db.receive().await;
                 db.send(&answers[..cut]).await;
             };
             let (opened, ()) = tokio::join!(pool.open(id, permit), speaks);
@@ -198,8 +198,8 @@ fn a_server_that_does_not_tell_the_state_of_its_session_is_of_no_use() {
     play(async {
         let mut scene = PoolScene::plain();
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
-            db.hear().await;
-            db.say(OK).await;
+            db.receive().await;
+            db.send_payload(OK).await;
             while hears_command(db).await {
                 if db.try_send(&packet(1, OK)).await.is_err() {
                     return;
@@ -216,8 +216,8 @@ fn a_server_that_says_nothing_behind_the_login_is_given_up_in_time() {
     play(async {
         let mut scene = PoolScene::plain();
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
-            db.hear().await;
-            db.say(OK).await;
+            db.receive().await;
+            db.send_payload(OK).await;
         });
         let failure = opened.await.err().unwrap();
         assert_eq!(failure.kind, FailureKind::BackendLogin);
@@ -256,8 +256,8 @@ fn a_limit_of_the_account_is_told_in_the_servers_words() {
             "User 'app' has exceeded the 'max_queries_per_hour' resource",
         );
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
-            db.hear().await;
-            db.say(OK).await;
+            db.receive().await;
+            db.send_payload(OK).await;
             while hears_command(db).await {
                 if db.try_send(&packet(1, &refusal)).await.is_err() {
                     return;
@@ -279,10 +279,10 @@ fn a_connection_says_who_its_clients_are() {
         };
         let mut attributes = Vec::new();
         let opened = open(&mut scene, there, async |db: &mut Peer| {
-            let response = db.hear().await;
+            let response = db.receive().await;
             let response = HandshakeResponse::decode(&response).unwrap();
             attributes = response.attributes.unwrap().to_vec();
-            db.say(&err(1045, "Access denied")).await;
+            db.send_payload(&err(1045, "Access denied")).await;
         });
         assert!(opened.await.is_err());
         let attributes = String::from_utf8_lossy(&attributes).into_owned();

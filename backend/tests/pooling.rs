@@ -140,7 +140,7 @@ fn a_session_that_takes_its_connection_again_is_not_asked_for() {
         own.note(&left, &Tally::default());
         let env = &world.scene.pool.env;
         settle(env, &mut held.conn, &own).await.unwrap();
-        assert!(own.is_owed());
+        assert!(own.is_pending());
     });
 }
 
@@ -224,7 +224,7 @@ fn a_statement_of_the_proxys_own_has_its_whole_reply() {
         })
         .await;
         let env = &world.scene.pool.env;
-        let own = held.conn.hear(env, Command::QUERY).await.unwrap();
+        let own = held.conn.read_reply(env, Command::QUERY).await.unwrap();
         assert_eq!((own.tally.rows, own.is_cut), (1, false));
     });
 }

@@ -153,7 +153,7 @@ impl DumpFollower {
         }
         let header = EventHeader::decode(self.event_bytes());
         match header {
-            Ok(header) if is_looked_at(header.event_type) => KEPT_BYTES_MAX,
+            Ok(header) if bounds_transaction(header.event_type) => KEPT_BYTES_MAX,
             _ => FRONT_BYTES,
         }
     }
@@ -214,7 +214,7 @@ impl DumpFollower {
             EventType::QUERY | EventType::QUERY_COMPRESSED if !is_whole => {
                 self.groups.long_statement();
             }
-            it if is_looked_at(it) && is_whole => {
+            it if bounds_transaction(it) && is_whole => {
                 let checksum = self.checksum;
                 let event = self.front.get(begin..)?;
                 let raw = RawEvent::parse(event, checksum).ok()?;
@@ -228,7 +228,7 @@ impl DumpFollower {
 }
 
 /// Events that begin or end transactions, and need be read for it.
-fn is_looked_at(event_type: EventType) -> bool {
+fn bounds_transaction(event_type: EventType) -> bool {
     matches!(
         event_type,
         EventType::FORMAT_DESCRIPTION

@@ -57,7 +57,7 @@ pub struct EventReader<R> {
     position: u64,
     limits: Limits,
     checksum: Checksum,
-    has_begun: bool,
+    has_started: bool,
     buffer: Vec<u8>,
 }
 
@@ -69,7 +69,7 @@ impl<R: Read> EventReader<R> {
             position: 0,
             limits,
             checksum: Checksum::None,
-            has_begun: false,
+            has_started: false,
             buffer: Vec::new(),
         }
     }
@@ -79,9 +79,9 @@ impl<R: Read> EventReader<R> {
     /// # Errors
     /// The file cannot be read, ends within an event, or holds one that is damaged or too long.
     pub fn next_event(&mut self) -> Result<Option<(u64, RawEvent<'_>)>, FileError> {
-        if !self.has_begun {
+        if !self.has_started {
             self.read_magic().map_err(|fault| self.at(fault))?;
-            self.has_begun = true;
+            self.has_started = true;
         }
         let start = self.position;
         let at = |fault| FileError {

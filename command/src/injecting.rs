@@ -30,7 +30,7 @@ pub struct Injecting {
     /// Assignments that set back what was set.
     pub undo: Vec<(Box<str>, Vec<u8>)>,
     /// What was read has begun a transaction.
-    pub has_begun: bool,
+    pub has_started_transaction: bool,
     /// It has left something in the list of warnings.
     pub has_warned: bool,
 }
@@ -69,7 +69,7 @@ impl Injecting {
             sent: 0,
             spent: Duration::ZERO,
             undo: Vec::new(),
-            has_begun: false,
+            has_started_transaction: false,
             has_warned: false,
         }
     }
@@ -91,6 +91,6 @@ impl Injecting {
     pub fn begin_anew(&mut self) {
         self.before.clear();
         self.undo.clear();
-        (self.has_begun, self.has_warned) = (false, false);
+        (self.has_started_transaction, self.has_warned) = (false, false);
     }
 }

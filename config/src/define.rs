@@ -260,7 +260,7 @@ macro_rules! choices {
             } ),+ ]);
 
             fn read(given: &$crate::raw_setting::RawSetting<'_>) -> Result<Self, Vec<$crate::Fault>> {
-                given.choice(Self::KIND).map(|index| Self::ALL[index])
+                given.choice_index(Self::KIND).map(|index| Self::ALL[index])
             }
 
             fn to_toml(&self) -> String {

@@ -259,7 +259,7 @@ impl Config {
     }
 
     /// Whether anybody can look at what is kept about statements: on the ports, or where metrics are sent.
-    pub fn is_looked_at(&self) -> bool {
+    pub fn has_readers(&self) -> bool {
         self.has_http_callers() || self.tracing.metrics_endpoint.is_some()
     }
 }

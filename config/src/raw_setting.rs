@@ -99,7 +99,7 @@ impl<'a> RawSetting<'a> {
     }
 
     /// Which of the choices it names: case does not matter, nor `-` for `_`.
-    pub(crate) fn choice(&self, kind: ValueType) -> Result<usize, Vec<Fault>> {
+    pub(crate) fn choice_index(&self, kind: ValueType) -> Result<usize, Vec<Fault>> {
         let ValueType::Choice(choices) = kind else {
             return Err(self.wrong(kind));
         };
@@ -152,7 +152,7 @@ impl Source<'_> {
 }
 
 /// A value of the file, before it has a type.
-pub(crate) fn given<'a>(
+pub(crate) fn from_file<'a>(
     source: Source<'a>,
     name: &'a str,
     traits: &'a Traits,
@@ -171,7 +171,7 @@ pub(crate) fn given<'a>(
         DeValue::Array(items) => Raw::List(
             items
                 .iter()
-                .map(|item| given(source, name, traits, item))
+                .map(|item| from_file(source, name, traits, item))
                 .collect(),
         ),
     };
@@ -185,7 +185,7 @@ pub(crate) fn given<'a>(
 }
 
 /// A value of the command line, before it has a type.
-pub(crate) fn option_given<'a>(
+pub(crate) fn is_in_file<'a>(
     option: &'a Override,
     kind: ValueType,
     traits: &'a Traits,

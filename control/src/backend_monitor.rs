@@ -251,7 +251,7 @@ impl BackendMonitor {
     }
 
     /// A look is over.
-    pub(crate) fn looked(
+    pub(crate) fn note_probe(
         &mut self,
         probe_result: Result<ProbeResult, Failure>,
         now: Moment,
@@ -411,7 +411,7 @@ impl BackendMonitor {
     }
 
     /// A look-up is over. One that found nothing leaves the addresses that are known.
-    pub(crate) fn looked_up(
+    pub(crate) fn note_addresses(
         &mut self,
         found: Result<Vec<Endpoint>, Failure>,
         now: Moment,

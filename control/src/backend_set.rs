@@ -159,7 +159,7 @@ impl BackendSet {
         let mut monitor =
             BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
         // The backend set's change is noted already.
-        let _ = monitor.looked_up(found, now, &self.rhythm, &mut self.dice);
+        let _ = monitor.note_addresses(found, now, &self.rhythm, &mut self.dice);
         monitor
     }
 
@@ -209,27 +209,27 @@ impl BackendSet {
     }
 
     /// A look is over.
-    pub(crate) fn looked(
+    pub(crate) fn note_probe(
         &mut self,
         of: Ticket,
         probe_result: Result<ProbeResult, Failure>,
         now: Moment,
     ) {
         if let Some(monitor) = find(&mut self.monitors, of) {
-            let change = monitor.looked(probe_result, now, &self.rhythm, &mut self.dice);
+            let change = monitor.note_probe(probe_result, now, &self.rhythm, &mut self.dice);
             self.note_health(change);
         }
     }
 
     /// A look-up is over.
-    pub(crate) fn looked_up(
+    pub(crate) fn note_addresses(
         &mut self,
         of: Ticket,
         found: Result<Vec<Endpoint>, Failure>,
         now: Moment,
     ) {
         if let Some(monitor) = find(&mut self.monitors, of) {
-            let change = monitor.looked_up(found, now, &self.rhythm, &mut self.dice);
+            let change = monitor.note_addresses(found, now, &self.rhythm, &mut self.dice);
             self.note_health(change);
         }
     }

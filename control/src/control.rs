@@ -61,7 +61,7 @@ impl Control {
         let (orders, ordered) = mpsc::unbounded_channel();
         let (reports, reported) = mpsc::unbounded_channel();
         let (snapshots, mut topology) = watch::channel(Arc::new(nothing_yet()));
-        let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
+        let (begun, has_started) = std::sync::mpsc::sync_channel(1);
         let config = Arc::new(config.clone());
         let seed = entropy.bytes().map_err(io::Error::other)?;
         let seed = u64::from_le_bytes(seed);
@@ -78,7 +78,7 @@ impl Control {
             // A resolver that hangs is left to itself.
             runtime.shutdown_background();
         })?;
-        has_begun
+        has_started
             .recv()
             .map_err(|_| io::Error::other("the control plane failed at its start"))?;
         topology.mark_unchanged();

@@ -280,8 +280,10 @@ impl ControlLoop {
     fn found(&mut self, finding: Result<Finding, tokio::task::JoinError>) {
         let now = self.now();
         match finding {
-            Ok(Finding::Looked(of, probe_result)) => self.backend_set.looked(of, probe_result, now),
-            Ok(Finding::LookedUp(of, found)) => self.backend_set.looked_up(of, found, now),
+            Ok(Finding::Looked(of, probe_result)) => {
+                self.backend_set.note_probe(of, probe_result, now)
+            }
+            Ok(Finding::LookedUp(of, found)) => self.backend_set.note_addresses(of, found, now),
             Ok(Finding::Answered(of, answer, line)) => {
                 let answer = *answer;
                 self.lines.extend(line.map(|line| (of, line)));

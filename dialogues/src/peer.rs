@@ -91,7 +91,7 @@ impl Peer {
     }
 
     /// Says a payload.
-    pub async fn say(&mut self, payload: &[u8]) {
+    pub async fn send_payload(&mut self, payload: &[u8]) {
         self.stream.write(payload).await.unwrap();
     }
 
@@ -109,7 +109,7 @@ impl Peer {
     }
 
     /// The next payload.
-    pub async fn hear(&mut self) -> Vec<u8> {
+    pub async fn receive(&mut self) -> Vec<u8> {
         self.stream.read().await.unwrap()
     }
 
@@ -124,26 +124,26 @@ impl Peer {
     /// Says a command and hears the first payload of its reply.
     pub async fn ask(&mut self, payload: &[u8]) -> Vec<u8> {
         self.begin_at(0);
-        self.say(payload).await;
-        self.hear().await
+        self.send_payload(payload).await;
+        self.receive().await
     }
 
     /// The next command, whose reply begins with sequence id 1.
-    pub async fn hear_command(&mut self) -> Vec<u8> {
+    pub async fn receive_command(&mut self) -> Vec<u8> {
         self.begin_at(0);
-        self.hear().await
+        self.receive().await
     }
 
     /// The number and the text of the next payload, which is an ERR.
-    pub async fn hear_err(&mut self) -> (u16, String) {
-        let payload = self.hear().await;
+    pub async fn receive_err(&mut self) -> (u16, String) {
+        let payload = self.receive().await;
         let err = ErrPacket::decode(&payload);
         let err = err.unwrap_or_else(|_| panic!("no ERR, but {payload:?}"));
         (err.number, String::from_utf8_lossy(err.text).into_owned())
     }
 
     /// Waits for the end of the connection; nothing may come before it.
-    pub async fn hear_end(&mut self) -> PeerEnd {
+    pub async fn receive_end(&mut self) -> PeerEnd {
         match self.stream.read().await {
             Err(PacketError::Closed) => PeerEnd::Closed,
             Err(PacketError::Truncated) => PeerEnd::Truncated,
@@ -167,14 +167,14 @@ impl Peer {
     }
 
     /// Greets as a server.
-    pub async fn say_greeting(&mut self, greeting: &Greeting) {
+    pub async fn send_greeting(&mut self, greeting: &Greeting) {
         let mut payload = Vec::new();
         greeting.encode(&mut payload);
-        self.say(&payload).await;
+        self.send_payload(&payload).await;
     }
 
     /// The greeting of the other side.
-    pub async fn hear_greeting(&mut self) -> Greeting {
-        Greeting::decode(&self.hear().await).unwrap()
+    pub async fn receive_greeting(&mut self) -> Greeting {
+        Greeting::decode(&self.receive().await).unwrap()
     }
 }

@@ -94,7 +94,7 @@ impl PoolScene {
 }
 
 fn begin(pool: &Rc<WorkerPool>, sub_pool: &SubPool) -> CheckoutStep {
-    let nearness = BackendConn::answers_owed;
+    let nearness = BackendConn::pending_answers_count;
     pool.begin(sub_pool.id, PATIENCE, &mut None, nearness)
 }
 
@@ -118,16 +118,16 @@ async fn take(pool: &Rc<WorkerPool>, sub_pool: &SubPool) -> HeldConnection {
 /// Lets the next connection in.
 async fn log_in(server: &mut Server, thread_id: u32) -> Peer {
     let mut peer = server.accept().await;
-    peer.say_greeting(&greeting(thread_id)).await;
-    peer.hear().await;
-    peer.say(OK).await;
+    peer.send_greeting(&greeting(thread_id)).await;
+    peer.receive().await;
+    peer.send_payload(OK).await;
     peer
 }
 
 async fn serve(server: &mut Server, thread_id: u32, peer: &mut Option<Peer>) {
     let peer = peer.insert(log_in(server, thread_id).await);
     loop {
-        let command = peer.hear_command().await;
+        let command = peer.receive_command().await;
         peer.send(&answer(&text_of(&command))).await;
     }
 }
@@ -135,7 +135,7 @@ async fn serve(server: &mut Server, thread_id: u32, peer: &mut Option<Peer>) {
 /// Answers commands until one says `text`.
 pub async fn answer_until(peer: &mut Peer, text: &str) {
     loop {
-        let command = peer.hear_command().await;
+        let command = peer.receive_command().await;
         let said = text_of(&command);
         if said == text {
             return;

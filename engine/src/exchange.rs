@@ -65,7 +65,7 @@ impl PooledSession {
         job: &Job<'_>,
     ) -> Result<Done, ExchangeError> {
         self.tracking.settings_on(&conn.track_settings);
-        let mut prefix = match self.prefix(conn, &job.needs) {
+        let mut prefix = match self.preamble(conn, &job.needs) {
             Ready::Equal if !self.is_begin_deferred() => {
                 self.not_killed().map_err(ExchangeError::unsent)?;
                 self.settle_on(conn);
@@ -81,7 +81,7 @@ impl PooledSession {
                     RestoreFailed::reset(),
                 )));
             }
-            Ready::Reset => Box::pin(self.prefix_of_reset(conn, &job.needs)).await?,
+            Ready::Reset => Box::pin(self.reset_preamble(conn, &job.needs)).await?,
         };
         self.add_begin(conn, &mut prefix);
         Box::pin(self.exchange_behind(conn, job, prefix)).await
@@ -135,7 +135,7 @@ impl PooledSession {
                         .cause
                         .push_str("; the statement behind it may have been executed");
                     // It has run in a state that is not the session's: nobody hears of it.
-                    let thrown = conn.hear(&self.env.pool_env, job.command).await;
+                    let thrown = conn.read_reply(&self.env.pool_env, job.command).await;
                     thrown.map_err(|broken| cut_now(broken.into()))?;
                 }
                 return Err(cut_now(Cut::RestoreFailed(unequal)));
@@ -158,13 +158,13 @@ impl PooledSession {
         conn: &mut BackendConn,
         needs: &Needs,
     ) -> Result<(), ExchangeError> {
-        let prefix = match self.prefix(conn, needs) {
+        let prefix = match self.preamble(conn, needs) {
             Ready::Equal => {
                 self.settle_on(conn);
                 return Ok(());
             }
             Ready::Behind(prefix) => prefix,
-            Ready::Reset => self.prefix_of_reset(conn, needs).await?,
+            Ready::Reset => self.reset_preamble(conn, needs).await?,
         };
         let equal = self.restore_state(conn, prefix, needs, false).await;
         match equal.map_err(ExchangeError::unsent)? {
@@ -196,7 +196,7 @@ impl PooledSession {
         };
         loop {
             if let Err(cut) = self.forward_reply(conn, &mut reply).await {
-                let reached = match reply.has_begun() {
+                let reached = match reply.has_started() {
                     true => Reached::Client,
                     false => Reached::Backend,
                 };
@@ -256,8 +256,8 @@ impl PooledSession {
     /// What a reply that is over has said.
     fn reply_ended(&mut self, mut reply: Reply, outcome: Outcome) -> Done {
         let tally = *reply.tally();
-        if tally.owes_changes {
-            self.tracking.note_owed();
+        if tally.has_unsent_changes {
+            self.tracking.note_unsent_changes();
         }
         if let Some(status) = tally.status {
             self.client.note_status(status);

@@ -36,7 +36,7 @@ use command::repeat::Repeat;
 use command::target::CommandTarget;
 use link::client_command::Incoming;
 use link::query_command::CommandPart;
-use registry::session_registry::{IdOwner, Kill, is_given_out};
+use registry::session_registry::{IdOwner, Kill, is_session_id};
 use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
@@ -85,7 +85,7 @@ impl PooledSession {
         }
         let found = self.env.relay.login.session_registry.find(target.id);
         match found {
-            IdOwner::Nobody if is_given_out(target.id) => {
+            IdOwner::Nobody if is_session_id(target.id) => {
                 let error = errors::no_such_session(target.id);
                 Ok(Killing::Told(self.refuse_kill(sequence, error).await))
             }

@@ -26,7 +26,7 @@ use command::statement::Statement;
 use link::client_command::Incoming;
 use link::query_command::Arrived;
 use link::session_end::SessionEnd;
-use registry::last_word::comes_to_be_told;
+use registry::last_word::takes_the_reason;
 use registry::session_control::SessionControl;
 use relay::outcome::{After, SessionError};
 use session_parts::client_side::ClientSide;
@@ -84,7 +84,12 @@ pub trait CommandScript: Sized {
 /// What explains sessions to their clients, and has the plans of statements read.
 pub trait Explainer {
     /// The answer to what the client of a session asks about the proxy.
-    fn answer(&self, session: &mut PooledSession, inquiry: ProxyExplain, text: &[u8]) -> TextTable;
+    fn answer(
+        &self,
+        session: &mut PooledSession,
+        state_query: ProxyExplain,
+        text: &[u8],
+    ) -> TextTable;
 
     /// Has the plan of a statement read that has ended, unless nobody needs it.
     fn plan_later(&self, session: &PooledSession, due: &Subject, statement: &Statement<'_>);
@@ -163,7 +168,7 @@ impl PooledSession {
         };
         match &after {
             Ok(_) => {
-                self.close_order();
+                self.end_policy();
                 self.note_answered();
                 self.command.end();
             }
@@ -230,7 +235,7 @@ impl PooledSession {
         // Closing it undoes what is open there.
         self.drop_lease(CloseReason::Broken);
         let (client, scratch) = (self.client.leg_mut(), &self.env.pool_env.scratch);
-        if !comes_to_be_told(&self.control, client, scratch, &cut.failure).await {
+        if !takes_the_reason(&self.control, client, scratch, &cut.failure).await {
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {

@@ -12,8 +12,12 @@ use engine::session::text_table::TextTable;
 use stats::spread::Spreads;
 
 /// The answer to what a statement's text asks.
-pub(crate) fn answer(session: &mut PooledSession, inquiry: ProxyExplain, text: &[u8]) -> TextTable {
-    match inquiry {
+pub(crate) fn answer(
+    session: &mut PooledSession,
+    question: ProxyExplain,
+    text: &[u8],
+) -> TextTable {
+    match question {
         ProxyExplain::Session => explain_session(session),
         ProxyExplain::Rules => explain_rules(session),
         ProxyExplain::Lanes => explain_lanes(session),

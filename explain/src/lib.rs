@@ -26,8 +26,13 @@ use stats::statement_stats::Subject;
 pub struct SessionExplainer;
 
 impl Explainer for SessionExplainer {
-    fn answer(&self, session: &mut PooledSession, inquiry: ProxyExplain, text: &[u8]) -> TextTable {
-        answers::answer(session, inquiry, text)
+    fn answer(
+        &self,
+        session: &mut PooledSession,
+        question: ProxyExplain,
+        text: &[u8],
+    ) -> TextTable {
+        answers::answer(session, question, text)
     }
 
     #[cold]

@@ -98,13 +98,13 @@ pub(crate) fn explain_later(session: &PooledSession, due: &Subject, statement: &
     let Some((mut double, registered)) = session.double(explaining.cluster) else {
         return;
     };
-    hears_utf8(&mut double);
+    answer_in_utf8(&mut double);
     count.set(count.get() + 1);
     tokio::task::spawn_local(explain(Planner { session: double }, registered, explaining));
 }
 
 /// Answers come as UTF-8, in whatever its client's session has wished to hear them.
-fn hears_utf8(session: &mut PooledSession) {
+fn answer_in_utf8(session: &mut PooledSession) {
     let values = &session.env.pool_env.store.values;
     let values = values.with(
         session.sql_state.session().values(),

@@ -51,14 +51,14 @@ pub fn plant(target: &str) {
         .into_iter()
         .find(|(name, ..)| *name == target)
         .expect("it is one of the targets");
-    let corpus = house().join("fuzz/corpus").join(target);
+    let corpus = repository().join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus).expect("the corpus is writable");
     for (index, seed) in seeds().into_iter().enumerate() {
         std::fs::write(corpus.join(format!("seed-{index}")), seed).expect("the corpus is writable");
     }
 }
 
-fn house() -> &'static Path {
+fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
@@ -71,7 +71,7 @@ struct Vector {
 
 fn vectors(folder: &str) -> Vec<Vector> {
     let mut files = Vec::new();
-    find_files(&house().join(folder), &mut files);
+    find_files(&repository().join(folder), &mut files);
     files.sort();
     assert!(!files.is_empty(), "{folder} has no vectors");
     files.iter().map(|file| vector(&text(file))).collect()
@@ -254,7 +254,7 @@ fn proxy_header() -> Vec<Vec<u8>> {
 }
 
 fn config() -> Vec<Vec<u8>> {
-    let packaged = text(&house().join("packaging/pilotfish.toml"));
+    let packaged = text(&repository().join("packaging/pilotfish.toml"));
     let all = config::manual::to_toml(&config::Config::default());
     // Each line that is commented out there, let in.
     let let_in: String = all.lines().fold(String::new(), |text, line| {
@@ -270,7 +270,7 @@ fn config() -> Vec<Vec<u8>> {
 fn statement() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for table in ["statements", "set", "digests", "rewrite"] {
-        let table = text(&house().join(format!("sql/tests/{table}.tsv")));
+        let table = text(&repository().join(format!("sql/tests/{table}.tsv")));
         let lines = table.lines().filter(|line| !line.starts_with('#'));
         for (index, line) in lines.enumerate() {
             let statement = line.rsplit('\t').next().unwrap_or_default();
@@ -285,7 +285,7 @@ fn statement() -> Vec<Vec<u8>> {
 
 /// Every statement of the table of routes, and statements that say something of themselves.
 fn routing() -> Vec<Vec<u8>> {
-    let table = text(&house().join("route/tests/routes.tsv"));
+    let table = text(&repository().join("route/tests/routes.tsv"));
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     let statements = lines.map(|line| line.rsplit('\t').next().unwrap_or_default());
     let speaking = [
@@ -343,7 +343,7 @@ fn packets() -> Vec<Vec<u8>> {
 /// The event groups of the captured binary logs.
 fn binlog_events() -> Vec<Vec<u8>> {
     let mut files = Vec::new();
-    find_files(&house().join("binlog/tests/captures"), &mut files);
+    find_files(&repository().join("binlog/tests/captures"), &mut files);
     let mut seeds = BTreeSet::new();
     for path in files {
         let file = std::fs::read(&path).expect("it is readable");

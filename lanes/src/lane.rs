@@ -261,7 +261,7 @@ impl SharedLane {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         poll_fn(|context| {
             while looks.poll_tick(context).is_ready() {
-                self.look(env);
+                self.check_head(env);
             }
             self.poll(env, context)
         })
@@ -289,7 +289,7 @@ impl SharedLane {
     }
 
     /// If the head takes too long, no session submits behind it and none waits, and a head that no session wants is killed.
-    fn look(&self, env: &LaneEnv) {
+    fn check_head(&self, env: &LaneEnv) {
         let now = env.pool.env.now().0;
         if !self.queue.borrow().takes_too_long(now) {
             return;
@@ -427,7 +427,7 @@ impl SharedLane {
         else {
             return Err(ConnectionError::Unexpected("it answers what nobody asked"));
         };
-        if !reply.has_begun()
+        if !reply.has_started()
             && let Some(number) = farewell
         {
             return Err(ConnectionError::Farewell(number));
@@ -455,7 +455,7 @@ impl SharedLane {
             self.is_spoiled.set(true);
             drop(queue);
             self.clear();
-        } else if has_changed || reply.tally().owes_changes {
+        } else if has_changed || reply.tally().has_unsent_changes {
             // What has been sent behind it may run in another state than its session's.
             conn.state.forget();
             drop(queue);

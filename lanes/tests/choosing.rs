@@ -165,7 +165,7 @@ fn a_second_lane_is_wanted_from_the_depth_at_which_statements_are_as_cheap_as_ev
             let sessions = fill(&scene, &lane, depth);
             tokio::time::sleep(Duration::from_millis(took)).await;
             for _ in 0..depth {
-                db.hear_command().await;
+                db.receive_command().await;
             }
             db.send(&packet(1, OK).repeat(depth)).await;
             for session in sessions {

@@ -22,7 +22,7 @@ fn a_lane_that_breaks_sends_those_elsewhere_whose_clients_have_had_nothing() {
             let (head, behind) = (scene.session(), scene.session());
             head.submit(&lane, "SELECT 1").unwrap();
             behind.submit(&lane, "SELECT 2").unwrap();
-            db.hear_command().await;
+            db.receive_command().await;
             db.send(&reply[..cut]).await;
             settle().await;
             drop(db);
@@ -50,7 +50,7 @@ fn an_error_fits_behind_what_a_client_has_had_when_its_lane_broke() {
         let (lane, mut db) = scene.lane().await;
         let session = scene.session();
         session.submit(&lane, "SELECT 1").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         // The column count and the definition, with ids 1 and 2.
         let reply = result(1, 1);
         let definitions = 4 + 1 + 4 + usize::from(reply[5]);
@@ -72,8 +72,9 @@ fn a_server_that_says_goodbye_has_not_run_what_was_sent() {
         let (lane, mut db) = scene.lane().await;
         let session = scene.session();
         session.submit(&lane, "SELECT 1").unwrap();
-        db.hear_command().await;
-        db.say(&err(1053, "Server shutdown in progress")).await;
+        db.receive_command().await;
+        db.send_payload(&err(1053, "Server shutdown in progress"))
+            .await;
         assert_eq!(name(&session.end().await), "elsewhere");
         assert_eq!(session.request.bytes(), 0);
     });
@@ -94,12 +95,12 @@ fn bytes_that_are_no_reply_break_the_lane_and_reach_no_client() {
             let (lane, mut db) = scene.lane().await;
             let session = scene.session();
             session.submit(&lane, "SELECT 1").unwrap();
-            db.hear_command().await;
+            db.receive_command().await;
             db.send(&bytes).await;
             let ended = session.end().await;
             assert_eq!(name(&ended), "elsewhere", "{bytes:?}");
             assert_eq!(session.request.bytes(), 0, "{bytes:?}");
-            assert_eq!(db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(db.receive_end().await, PeerEnd::Reset);
             assert_eq!(scene.pool.environment.reports().len(), 1);
         });
     }
@@ -112,10 +113,10 @@ fn a_reply_that_nobody_has_asked_for_breaks_the_lane() {
         let (lane, mut db) = scene.lane().await;
         let session = scene.session();
         session.submit(&lane, "SELECT 1").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         db.send(&[packet(1, OK), packet(1, OK)].concat()).await;
         assert_eq!(name(&session.end().await), "over");
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
     });
 }
 
@@ -127,7 +128,7 @@ fn a_statement_that_takes_long_keeps_nobody_waiting_behind_it() {
         let (head, behind) = (scene.session(), scene.session());
         head.submit(&lane, "SELECT SLEEP(1)").unwrap();
         behind.submit(&lane, "SELECT 2").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         tokio::time::sleep(10 * USUAL).await;
         assert!(
             !behind.has_ended(),
@@ -138,11 +139,11 @@ fn a_statement_that_takes_long_keeps_nobody_waiting_behind_it() {
         assert!(scene.session().submit(&lane, "SELECT 3").is_none());
         assert!(!head.has_ended());
         db.begin_at(1);
-        db.say(OK).await;
+        db.send_payload(OK).await;
         assert_eq!(name(&head.end().await), "over");
         // The connection is as good as before, once all that was sent is answered.
-        db.hear_command().await;
-        db.say(OK).await;
+        db.receive_command().await;
+        db.send_payload(OK).await;
         settle().await;
         assert_eq!(scene.pool.take().await.conn.thread_id, 1);
     });
@@ -155,11 +156,11 @@ fn a_statement_that_takes_long_and_is_alone_is_left_alone() {
         let (lane, mut db) = scene.lane().await;
         let session = scene.session();
         session.submit(&lane, "SELECT SLEEP(1)").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         tokio::time::sleep(Duration::from_secs(5)).await;
         assert!(!session.has_ended());
         assert_eq!(scene.stalled(), 0);
-        db.say(OK).await;
+        db.send_payload(OK).await;
         assert_eq!(name(&session.end().await), "over");
     });
 }
@@ -171,12 +172,13 @@ fn a_statement_that_runs_on_for_nobody_is_killed_and_its_connection_not_lent_aga
         let (lane, mut db) = scene.lane().await;
         let session = scene.session();
         let id = session.submit(&lane, "SELECT SLEEP(1000)").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         lane.leave(id);
         let mut killer = scene.pool.serve_until("KILL QUERY 1").await;
-        killer.say(OK).await;
-        db.say(&err(1317, "Query execution was interrupted")).await;
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        killer.send_payload(OK).await;
+        db.send_payload(&err(1317, "Query execution was interrupted"))
+            .await;
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
         assert!(!session.has_ended());
     });
 }
@@ -194,16 +196,16 @@ fn a_write_that_a_replica_refuses_is_told_to_its_session_and_not_to_its_client()
         head.submit(&lane, "SELECT a_function_that_writes()")
             .unwrap();
         behind.submit(&lane, "SELECT 2").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         let refusal = "The MariaDB server is running with the --read-only option";
-        db.say(&err(1290, refusal)).await;
+        db.send_payload(&err(1290, refusal)).await;
         assert_eq!(name(&head.end().await), "refused");
         assert_eq!(head.request.bytes(), 0);
         assert_eq!(name(&behind.end().await), "elsewhere");
-        db.hear_command().await;
-        db.say(OK).await;
+        db.receive_command().await;
+        db.send_payload(OK).await;
         // It may have left something there.
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
     });
 }
 
@@ -215,8 +217,8 @@ fn a_lane_to_a_backend_that_is_disabled_ends_at_once_and_its_statement_is_killed
         let (head, behind) = (scene.session(), scene.session());
         head.submit(&lane, "SELECT SLEEP(1000)").unwrap();
         behind.submit(&lane, "SELECT 2").unwrap();
-        db.hear_command().await;
-        db.hear_command().await;
+        db.receive_command().await;
+        db.receive_command().await;
         scene.lanes.clear(&[BackendId(2)]);
         settle().await;
         assert!(!head.has_ended(), "another one was disabled");
@@ -228,7 +230,7 @@ fn a_lane_to_a_backend_that_is_disabled_ends_at_once_and_its_statement_is_killed
         scene.lanes.clear(&[BackendId(1)]);
         assert_eq!(name(&head.end().await), "elsewhere");
         assert_eq!(name(&behind.end().await), "elsewhere");
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
         scene.pool.serve_until("KILL QUERY 1").await;
     });
 }
@@ -241,7 +243,7 @@ fn an_isolated_lane_gives_its_backend_and_thread_and_takes_nobody() {
         let (head, behind) = (scene.session(), scene.session());
         let id = head.submit(&lane, "SELECT SLEEP(1)").unwrap();
         behind.submit(&lane, "SELECT 2").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         assert!(lane.leave(id));
         let running = lane.isolate().unwrap();
         assert_eq!((running.backend.id, running.thread_id), (BackendId(1), 1));

@@ -79,27 +79,27 @@ fn a_statement_is_prepared_once_and_executed_by_the_servers_id() {
         );
         lane.prepare(&key);
         lane.prepare(&key);
-        db.hear_command().await;
-        assert_eq!(db.hear_command().await, b"\x16DO 1");
+        db.receive_command().await;
+        assert_eq!(db.receive_command().await, b"\x16DO 1");
         db.begin_at(1);
-        db.say(OK).await;
+        db.send_payload(OK).await;
         db.begin_at(1);
-        db.say(&prepared(77)).await;
+        db.send_payload(&prepared(77)).await;
         settle().await;
         // The lane has ended with the last reply; the connection keeps what is prepared.
         let held = scene.pool.take().await;
         let lane = scene.lanes.open(scene.pool.sub_pool.id, held);
         assert!(lane.has(&key, &TypesSeen::default()));
         session.load(&lane, execution(&key)).unwrap();
-        let executed = db.hear_command().await;
+        let executed = db.receive_command().await;
         assert_eq!(
             executed[..5],
             [0x17, 77, 0, 0, 0],
             "the second PREPARE was none"
         );
-        db.say(OK).await;
+        db.send_payload(OK).await;
         assert_eq!(name(&session.end().await), "over");
-        assert_eq!(session.app.hear().await, OK);
+        assert_eq!(session.app.receive().await, OK);
     });
 }
 
@@ -112,14 +112,14 @@ fn a_statement_that_cannot_be_prepared_may_be_tried_again() {
         let keeper = scene.session();
         lane.prepare(&key);
         keeper.submit(&lane, "SELECT 1").unwrap();
-        assert_eq!(db.hear_command().await[0], 0x16);
-        db.say(&err(1064, "You have an error in your SQL syntax"))
+        assert_eq!(db.receive_command().await[0], 0x16);
+        db.send_payload(&err(1064, "You have an error in your SQL syntax"))
             .await;
-        db.hear_command().await;
+        db.receive_command().await;
         settle().await;
         assert!(!lane.has(&key, &TypesSeen::default()));
         lane.prepare(&key);
-        assert_eq!(db.hear_command().await, b"\x16DO nonsense(");
+        assert_eq!(db.receive_command().await, b"\x16DO nonsense(");
         assert!(!keeper.has_ended());
     });
 }
@@ -133,8 +133,8 @@ fn an_endless_reply_to_a_preparation_breaks_the_lane() {
         let session = scene.session();
         lane.prepare(&key);
         session.submit(&lane, "SELECT 1").unwrap();
-        db.hear_command().await;
-        db.hear_command().await;
+        db.receive_command().await;
+        db.receive_command().await;
         let mut first = Vec::new();
         PrepareOk {
             statement_id: 1,
@@ -162,8 +162,8 @@ fn a_statement_that_the_server_has_forgotten_is_forgotten_here() {
         let key = key(&scene, "DO 1");
         let (lane, mut db) = scene.lane().await;
         lane.prepare(&key);
-        db.hear_command().await;
-        db.say(&prepared(77)).await;
+        db.receive_command().await;
+        db.send_payload(&prepared(77)).await;
         settle().await;
         let held = scene.pool.take().await;
         let lane = scene.lanes.open(scene.pool.sub_pool.id, held);
@@ -172,8 +172,8 @@ fn a_statement_that_the_server_has_forgotten_is_forgotten_here() {
         let before = shared.definitions_epoch();
         session.load(&lane, execution(&key)).unwrap();
         keeper.submit(&lane, "SELECT 1").unwrap();
-        db.hear_command().await;
-        db.say(&err(1243, "Unknown prepared statement handler"))
+        db.receive_command().await;
+        db.send_payload(&err(1243, "Unknown prepared statement handler"))
             .await;
         assert_eq!(
             name(&session.end().await),
@@ -212,8 +212,8 @@ fn a_connection_that_answers_a_preparation_with_nonsense_is_closed() {
         let key = key(&scene, "DO 1");
         let (lane, mut db) = scene.lane().await;
         lane.prepare(&key);
-        db.hear_command().await;
+        db.receive_command().await;
         db.send(&packet(1, &prepared(77)[..6])).await;
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
     });
 }

@@ -25,8 +25,8 @@ fn statements_of_several_sessions_are_under_way_together_and_each_gets_its_own_r
         one.submit(&lane, "SELECT 1").unwrap();
         other.submit(&lane, "SELECT 2").unwrap();
         assert_eq!(lane.depth(), Some(2));
-        assert_eq!(db.hear_command().await, b"\x03SELECT 1");
-        assert_eq!(db.hear_command().await, b"\x03SELECT 2");
+        assert_eq!(db.receive_command().await, b"\x03SELECT 1");
+        assert_eq!(db.receive_command().await, b"\x03SELECT 2");
         db.send(&[packet(1, OK), packet(1, &err(1146, "no such table"))].concat())
             .await;
         let LaneRequestEnd::Over(done, plan) = one.end().await else {
@@ -36,12 +36,12 @@ fn statements_of_several_sessions_are_under_way_together_and_each_gets_its_own_r
             (done.outcome, plan.bytes),
             (Outcome::Ok, packet(1, OK).len() as u64)
         );
-        assert_eq!(one.app.hear().await, OK);
+        assert_eq!(one.app.receive().await, OK);
         let LaneRequestEnd::Over(done, _) = other.end().await else {
             panic!("it has its reply");
         };
         assert_eq!(done.outcome, Outcome::Err(1146));
-        assert_eq!(other.app.hear_err().await.0, 1146);
+        assert_eq!(other.app.receive_err().await.0, 1146);
         assert_eq!(lane.depth(), Some(0));
     });
 }
@@ -61,8 +61,8 @@ fn replies_that_come_in_pieces_go_to_whom_they_belong() {
             let (one, other) = (scene.session(), scene.session());
             one.submit(&lane, "SELECT 1").unwrap();
             other.submit(&lane, "SELECT 1, 2, 3").unwrap();
-            db.hear_command().await;
-            db.hear_command().await;
+            db.receive_command().await;
+            db.receive_command().await;
             db.send(&all[..cut]).await;
             settle().await;
             db.send(&all[cut..]).await;
@@ -90,12 +90,12 @@ fn what_comes_for_a_session_that_has_left_is_thrown_away() {
         assert!(lane.leave(first), "the server is at it, for nobody");
         assert!(!lane.leave(first), "it has left");
         for text in [b"\x03SELECT 1", b"\x03SELECT 2", b"\x03SELECT 3"] {
-            assert_eq!(db.hear_command().await, text);
+            assert_eq!(db.receive_command().await, text);
         }
         db.send(&[result(1, 1), result(2, 1), packet(1, OK)].concat())
             .await;
         assert_eq!(name(&last.end().await), "over");
-        assert_eq!(last.app.hear().await, OK);
+        assert_eq!(last.app.receive().await, OK);
         for session in [head, behind] {
             assert!(!session.has_ended());
             assert_eq!(session.request.bytes(), 0);
@@ -110,8 +110,8 @@ fn a_connection_is_lent_again_when_nobody_is_left_on_its_lane() {
         let (lane, mut db) = scene.lane().await;
         let session = scene.session();
         session.submit(&lane, "SELECT 1").unwrap();
-        db.hear_command().await;
-        db.say(OK).await;
+        db.receive_command().await;
+        db.send_payload(OK).await;
         session.end().await;
         settle().await;
         assert!(scene.session().submit(&lane, "SELECT 2").is_none());
@@ -127,7 +127,7 @@ fn a_client_that_does_not_read_keeps_no_more_than_a_bound_of_its_reply_in_memory
         let (lane, mut db) = scene.lane().await;
         let session = scene.session_with(ROOM);
         session.submit(&lane, "SELECT 1").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         let reply = result(1, 200_000);
         let mut db = db.into_end();
         let before = usize::try_from(db.taken()).unwrap();
@@ -165,7 +165,7 @@ fn a_statement_that_changes_the_connection_sends_those_behind_it_elsewhere() {
         head.submit(&lane, "SELECT a_function_that_says_use()")
             .unwrap();
         behind.submit(&lane, "SELECT * FROM t").unwrap();
-        db.hear_command().await;
+        db.receive_command().await;
         let mut changed = Vec::new();
         let ok = OkPacket {
             status: StatusFlags::AUTOCOMMIT,
@@ -173,13 +173,13 @@ fn a_statement_that_changes_the_connection_sends_those_behind_it_elsewhere() {
         };
         let changes = [Change::Schema(b"elsewhere")];
         put_ok(&mut changed, OkHeader::Ok, POOLED, &ok, b"", changes);
-        db.say(&changed).await;
+        db.send_payload(&changed).await;
         assert_eq!(name(&head.end().await), "over");
         assert_eq!(name(&behind.end().await), "elsewhere");
         assert!(scene.session().submit(&lane, "SELECT 1").is_none());
         // What was sent already is answered, for nobody.
-        assert_eq!(db.hear_command().await, b"\x03SELECT * FROM t");
-        db.say(OK).await;
+        assert_eq!(db.receive_command().await, b"\x03SELECT * FROM t");
+        db.send_payload(OK).await;
         settle().await;
         let held = scene.pool.take().await;
         assert!(

@@ -117,7 +117,7 @@ pub trait LoginObserver {
     fn begins(&mut self, _capabilities: Capabilities, _backend: Option<(&str, u16)>) {}
 
     /// What the client gets in place of `payload`.
-    fn hears(&mut self, payload: &[u8]) -> Relayed;
+    fn observe(&mut self, payload: &[u8]) -> Relayed;
 }
 
 /// What the client gets of a packet of the backend's.
@@ -161,12 +161,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             tokio::select! {
                 biased;
                 payload = self.backend.read() => {
-                    if let Some(end) = self.hear_backend(payload.map_err(|error| backend_broke(self.backend_name, error))?).await? {
+                    if let Some(end) = self.relay_from_backend(payload.map_err(|error| backend_broke(self.backend_name, error))?).await? {
                         return Ok(end);
                     }
                 }
                 payload = self.client.read() => {
-                    self.hear_client(payload.map_err(client_broke)?).await?;
+                    self.relay_from_client(payload.map_err(client_broke)?).await?;
                 }
             }
         }
@@ -211,11 +211,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
 
     /// Relays what ends a login.
     pub async fn conclude(&mut self, payload: Vec<u8>) -> Result<AuthEnd, Failure> {
-        let end = self.hear_backend(payload).await?;
+        let end = self.relay_from_backend(payload).await?;
         end.ok_or_else(|| backend_failed(self.backend_name, "its login has no end"))
     }
 
-    async fn hear_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
+    async fn relay_from_backend(&mut self, payload: Vec<u8>) -> Result<Option<AuthEnd>, Failure> {
         let packet = AuthPacket::decode(&payload).map_err(|error| {
             let cause = format!("its login packet makes no sense: {error}");
             backend_failed(self.backend_name, cause)
@@ -242,7 +242,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             _ => None,
         };
         let said = match &mut self.observer {
-            Some(observer) => observer.hears(&payload),
+            Some(observer) => observer.observe(&payload),
             None => Relayed::AsItIs,
         };
         match said {
@@ -268,7 +268,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         Ok(())
     }
 
-    async fn hear_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {
+    async fn relay_from_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {
         match (&self.exchange, self.legs.bridge(&self.plugin)) {
             // A lone NUL is the empty password, which goes as it is.
             (Exchange::PasswordDue { request }, Bridge::ToOpenBackend) if payload != [0] => {

@@ -117,7 +117,7 @@ impl Leg {
         match &mut self.observer {
             None => self.put(bytes),
             Some(observer) => {
-                if let Some(passed) = observer.hears(bytes, next) {
+                if let Some(passed) = observer.observe(bytes, next) {
                     self.put(&passed);
                 }
             }

@@ -234,7 +234,7 @@ impl ReplyObserver {
 
     /// Bytes that are for the client. What is returned it gets, with ids that begin with the `next` one
     /// where they are somebody else's to choose.
-    pub fn hears(&mut self, bytes: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
+    pub fn observe(&mut self, bytes: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
         if self.heard.first_at == 0.0 {
             self.heard.first_at = self.scripts.now();
         }
@@ -311,7 +311,7 @@ impl ReplyObserver {
 
     /// Whether the client has had some of it.
     pub fn has_passed(&self) -> bool {
-        matches!(self.towards, Towards::Client { .. }) && self.reply.has_begun()
+        matches!(self.towards, Towards::Client { .. }) && self.reply.has_started()
     }
 }
 

@@ -16,7 +16,7 @@ const AGE_MAX: Duration = Duration::from_secs(600);
 pub struct HostNames {
     known: Cell<Option<(Names, Instant)>>,
     /// Held by the login that has a backend asked; the others wait for the answer.
-    asking: Mutex<()>,
+    asker: Mutex<()>,
 }
 
 impl HostNames {
@@ -28,7 +28,7 @@ impl HostNames {
 
     /// Waits until no other login has a backend asked.
     pub async fn ask(&self) -> MutexGuard<'_, ()> {
-        self.asking.lock().await
+        self.asker.lock().await
     }
 
     /// A backend's answer, if it still holds.

@@ -69,7 +69,9 @@ impl PassOn<'_> {
             capabilities: promised | (response.head.capabilities & LOGIN_ONLY),
             ..response.head
         };
-        let passed = login.pass_on(HandshakeResponse { head, ..response }).await;
+        let passed = login
+            .authenticate_through(HandshakeResponse { head, ..response })
+            .await;
         match passed {
             Ok(agreement) => Ok((greeted, agreement)),
             Err(failure) => {

@@ -47,7 +47,7 @@ impl LoginObserver for RedirectObserver<'_> {
         self.backend = backend.and_then(|(host, port)| RedirectAddress::of(host, port));
     }
 
-    fn hears(&mut self, payload: &[u8]) -> Relayed {
+    fn observe(&mut self, payload: &[u8]) -> Relayed {
         let redirected = self
             .address()
             .and_then(|address| redirected(payload, self.capabilities, address));
@@ -168,7 +168,7 @@ mod tests {
         let redirect = proxy2();
         let mut observer = RedirectObserver::new(&redirect);
         observer.begins(TRACKED, Some(("db1", 3306)));
-        let told = instead(observer.hears(&said)).unwrap();
+        let told = instead(observer.observe(&said)).unwrap();
         let own = variable("redirect_url", "mariadb://proxy2:4040");
         assert_eq!(changes(&told), [variable("autocommit", "ON"), own]);
         assert_eq!(OkTail::decode(&told, TRACKED).unwrap().info, b"proof");
@@ -182,14 +182,14 @@ mod tests {
         let plain = ok(StatusFlags::AUTOCOMMIT);
         let mut observer = RedirectObserver::new(&Redirect::Backend);
         observer.begins(TRACKED, Some(("db1", 3307)));
-        let told = instead(observer.hears(&plain)).unwrap();
+        let told = instead(observer.observe(&plain)).unwrap();
         assert_eq!(
             changes(&told),
             [variable("redirect_url", "mariadb://db1:3307")]
         );
         for unnameable in [None, Some(("2001:db8::1", 3306))] {
             observer.begins(TRACKED, unnameable);
-            assert_eq!(instead(observer.hears(&plain)), None);
+            assert_eq!(instead(observer.observe(&plain)), None);
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
         let redirect = proxy2();
         let mut observer = RedirectObserver::new(&redirect);
         let plain = ok(StatusFlags::AUTOCOMMIT);
-        assert_eq!(instead(observer.hears(&plain)), None);
+        assert_eq!(instead(observer.observe(&plain)), None);
         observer.begins(TRACKED, None);
         for payload in [
             &b"\xfemysql_native_password\0"[..],
@@ -207,7 +207,7 @@ mod tests {
             b"\0",
             b"",
         ] {
-            assert_eq!(instead(observer.hears(payload)), None, "{payload:?}");
+            assert_eq!(instead(observer.observe(payload)), None, "{payload:?}");
         }
         assert_eq!(
             first_ok(Some(&redirect), Capabilities(0), StatusFlags::AUTOCOMMIT),

@@ -127,7 +127,10 @@ impl Login<'_> {
     /// Sees a login through whose client has answered another greeting than this backend's. Its answer is of no
     /// use here, so the backend is told of a plugin that no account has: the backend's own switch then asks
     /// the client, by the account's plugin. A second switch in one login is more than many clients take.
-    pub async fn pass_on(self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
+    pub async fn authenticate_through(
+        self,
+        response: HandshakeResponse<'_>,
+    ) -> Result<Agreement, Failure> {
         let capabilities = response.head.capabilities;
         if !capabilities.contains(Capabilities::PLUGIN_AUTH) {
             let version = String::from_utf8_lossy(&self.backend.greeting.version).into_owned();

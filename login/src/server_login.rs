@@ -173,7 +173,9 @@ impl ServerLogin<'_> {
         let mut may_appeal = true;
         loop {
             let account = match known {
-                AccountLookup::PassThrough => return self.pass_on(answered, None).await,
+                AccountLookup::PassThrough => {
+                    return self.authenticate_through(answered, None).await;
+                }
                 AccountLookup::Nobody(verifiers) => {
                     return Err(self.refuse_login(&answered, verifiers).await);
                 }
@@ -185,7 +187,7 @@ impl ServerLogin<'_> {
                     if account.script.as_deref().is_some_and(|it| !it.is_empty()) {
                         return Err(script_uncovered());
                     }
-                    return self.pass_on(answered, Some(&account)).await;
+                    return self.authenticate_through(answered, Some(&account)).await;
                 }
                 (_, Treatment::Examine(verifiers)) => verifiers,
             };
@@ -260,7 +262,7 @@ impl ServerLogin<'_> {
         }
         // Of many who come at once one asks, and where that takes long they do not wait for each other.
         let patience = self.settings.config.health.timeout_connect;
-        let _asking = tokio::time::timeout(patience, own.asking.lock()).await;
+        let _asking = tokio::time::timeout(patience, own.asker.lock()).await;
         if let Some(greeting) = own.for_client(self.settings, id, scramble) {
             return Ok(greeting);
         }
@@ -425,7 +427,7 @@ impl ServerLogin<'_> {
     }
 
     /// Lets a backend judge: the client is asked by it.
-    async fn pass_on(
+    async fn authenticate_through(
         mut self,
         answered: Answered<'_>,
         account: Option<&Account>,
@@ -470,7 +472,7 @@ impl ServerLogin<'_> {
             observer,
         };
         let (greeted, mut agreement) = pass_on.run(response).await?;
-        registration.pass_on(greeted.backend.id, greeted.greeting.thread_id);
+        registration.bind_to_thread(greeted.backend.id, greeted.greeting.thread_id);
         agreement.registration = Some(registration);
         Ok(LoginOutcome::Passed(Box::new((greeted, agreement))))
     }

@@ -18,7 +18,7 @@ pub async fn welcome<T>(
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    say_first(client, payload).await?;
+    send_last_packet(client, payload).await?;
     let said = client.write(ok).await;
     said.map_err(|error| client_broke(error.into()))
 }
@@ -33,7 +33,7 @@ pub fn ok(status: StatusFlags) -> [u8; 7] {
 ///
 /// # Errors
 /// The client has disconnected.
-pub async fn say_first<T>(
+pub async fn send_last_packet<T>(
     client: &mut PacketStream<T>,
     payload: Option<Vec<u8>>,
 ) -> Result<(), Failure>

@@ -69,7 +69,7 @@ impl Port {
         let (received, app) = self
             .receive(async |mut app: Peer| {
                 claim(&mut app, "admin", "admin").await;
-                assert_eq!(app.hear().await, OK);
+                assert_eq!(app.receive().await, OK);
                 app
             })
             .await;
@@ -80,8 +80,8 @@ impl Port {
         let (received, told) = self
             .receive(async |mut app: Peer| {
                 claim(&mut app, user, password).await;
-                let told = app.hear_err().await;
-                assert_eq!(app.hear_end().await, PeerEnd::Closed);
+                let told = app.receive_err().await;
+                assert_eq!(app.receive_end().await, PeerEnd::Closed);
                 told
             })
             .await;
@@ -101,10 +101,10 @@ fn an_admin_client_logs_in_and_is_heard_command_by_command() {
         );
         for text in [&b"\x03SHOW TABLES"[..], b"\x0e"] {
             app.begin_at(0);
-            app.say(text).await;
+            app.send_payload(text).await;
             assert_eq!(admin.command().await.unwrap().as_deref(), Some(text));
             admin.send(&packet(1, OK)).await.unwrap();
-            assert_eq!(app.hear().await, OK);
+            assert_eq!(app.receive().await, OK);
         }
         drop(app);
         assert!(admin.command().await.unwrap().is_none());
@@ -129,14 +129,14 @@ fn a_schema_that_the_admin_port_lacks_is_refused_behind_the_password() {
         let port = Port::open();
         let claim_of = |password: &'static str| {
             port.receive(async move |mut app: Peer| {
-                let greeting = app.hear_greeting().await;
+                let greeting = app.receive_greeting().await;
                 let proof = proof(&greeting, password);
                 let response = HandshakeResponse {
                     schema: Some(b"attic"),
                     ..handshake(b"admin", &proof)
                 };
-                app.say(&encoded(&response)).await;
-                app.hear_err().await
+                app.send_payload(&encoded(&response)).await;
+                app.receive_err().await
             })
         };
         let (_, told) = claim_of("admin").await;
@@ -152,8 +152,8 @@ fn an_admin_client_that_says_nothing_is_sent_away_in_time() {
         let port = Port::open();
         let (received, ()) = port
             .receive(async |mut app: Peer| {
-                app.hear_greeting().await;
-                let (number, _) = app.hear_err().await;
+                app.receive_greeting().await;
+                let (number, _) = app.receive_err().await;
                 assert_eq!(number, 1159);
             })
             .await;
@@ -171,9 +171,9 @@ fn passwords_are_not_guessed_quickly_at_the_admin_port() {
         let (received, ()) = port
             .receive(async |mut app: Peer| {
                 claim(&mut app, "admin", "admin").await;
-                let at_once = timeout(Duration::from_millis(100), app.hear()).await;
+                let at_once = timeout(Duration::from_millis(100), app.receive()).await;
                 assert!(at_once.is_err(), "a right guess waits as a wrong one does");
-                assert_eq!(app.hear().await, OK);
+                assert_eq!(app.receive().await, OK);
             })
             .await;
         assert!(received.is_ok());
@@ -240,10 +240,10 @@ fn an_admin_client_becomes_another_user_by_that_users_password() {
             .encode(CAPABILITIES, &mut argument);
             let script = async {
                 app.begin_at(0);
-                app.say(&[&b"\x11"[..], &argument].concat()).await;
-                let request = app.hear().await;
-                app.say(&switched_proof(&request, password)).await;
-                app.hear().await
+                app.send_payload(&[&b"\x11"[..], &argument].concat()).await;
+                let request = app.receive().await;
+                app.send_payload(&switched_proof(&request, password)).await;
+                app.receive().await
             };
             let state = port.state();
             let change = async {

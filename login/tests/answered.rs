@@ -131,11 +131,11 @@ fn the_first_client_waits_until_a_backend_has_greeted_and_that_backend_is_left_p
         there.capabilities |= Capabilities::MARIADB_CACHE_METADATA | Capabilities::LOCAL_FILES;
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&there).await;
-            let hung_up = db.hear().await;
+            db.send_greeting(&there).await;
+            let hung_up = db.receive().await;
             let goodbye = HandshakeResponse::decode(&hung_up).unwrap();
             assert_eq!(goodbye.user, b"pilotfish says goodbye");
-            let offered = app.hear_greeting().await;
+            let offered = app.receive_greeting().await;
             assert!(offered.thread_id >= FIRST_ID, "the id is the proxy's");
             assert_ne!(offered.scramble, SCRAMBLE, "so is the scramble");
             let has = |flag| offered.capabilities.contains(flag);
@@ -143,7 +143,7 @@ fn the_first_client_waits_until_a_backend_has_greeted_and_that_backend_is_left_p
             assert!(has(Capabilities::COMPRESS));
             assert!(!has(Capabilities::MARIADB_CACHE_METADATA));
             let proof = proof(&offered, "app");
-            app.say(&encoded(&handshake(b"app", &proof))).await;
+            app.send_payload(&encoded(&handshake(b"app", &proof))).await;
         };
         let (entered, other, (), ()) = tokio::join!(
             enter(&environment, &mut client),
@@ -167,14 +167,14 @@ fn a_client_of_another_plugin_is_asked_by_the_accounts_own() {
         let environment = acquainted(Accounts::new(directory([account]), Learned::Off));
         let (mut client, mut app) = environment.client();
         let script = async {
-            app.hear_greeting().await;
+            app.receive_greeting().await;
             let response = HandshakeResponse {
                 plugin: Some(CACHING_SHA2_PASSWORD),
                 ..handshake(b"app", &[7; 32])
             };
-            app.say(&encoded(&response)).await;
-            let request = app.hear().await;
-            app.say(&switched_proof(&request, "secret")).await;
+            app.send_payload(&encoded(&response)).await;
+            let request = app.receive().await;
+            app.send_payload(&switched_proof(&request, "secret")).await;
         };
         let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
         // The hash and the answer reveal what logs in to a backend.
@@ -191,11 +191,11 @@ fn a_client_that_cannot_be_asked_by_the_accounts_plugin_is_told_so() {
         let environment = acquainted(Accounts::new(directory([account]), Learned::Off));
         let (mut client, mut app) = environment.client();
         let script = async {
-            app.hear_greeting().await;
+            app.receive_greeting().await;
             let mut response = handshake(b"app", b"");
             response.head.capabilities = CAPABILITIES.with(Capabilities::PLUGIN_AUTH, false);
             response.plugin = None;
-            app.say(&encoded(&response)).await;
+            app.send_payload(&encoded(&response)).await;
         };
         let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
         let failure = entered.err().unwrap();
@@ -210,9 +210,9 @@ fn an_answer_of_a_length_that_no_plugin_gives_is_a_broken_handshake() {
         for length in [1, 19, 21, 250] {
             let (mut client, mut app) = environment.client();
             let script = async {
-                app.hear_greeting().await;
+                app.receive_greeting().await;
                 let proof = vec![7; length];
-                app.say(&encoded(&handshake(b"app", &proof))).await;
+                app.send_payload(&encoded(&handshake(b"app", &proof))).await;
             };
             let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
             let failure = entered.err().unwrap();
@@ -231,13 +231,13 @@ fn a_client_that_leaves_while_it_is_asked_by_another_plugin_has_abandoned_its_lo
         let environment = acquainted(accounts(&["app"]));
         let (mut client, mut app) = environment.client();
         let script = async {
-            app.hear_greeting().await;
+            app.receive_greeting().await;
             let response = HandshakeResponse {
                 plugin: Some(b"a_plugin_that_nobody_knows"),
                 ..handshake(b"app", b"")
             };
-            app.say(&encoded(&response)).await;
-            app.hear().await;
+            app.send_payload(&encoded(&response)).await;
+            app.receive().await;
             drop(app);
         };
         let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
@@ -297,13 +297,13 @@ fn a_client_that_names_no_schema_begins_in_that_of_its_account() {
         let environment = acquainted(Accounts::new(directory([own]), Learned::Off));
         let (mut client, mut app) = environment.client();
         let script = async {
-            let greeting = app.hear_greeting().await;
+            let greeting = app.receive_greeting().await;
             let proof = proof(&greeting, "app");
             let response = HandshakeResponse {
                 schema: Some(b""),
                 ..handshake(b"app", &proof)
             };
-            app.say(&encoded(&response)).await;
+            app.send_payload(&encoded(&response)).await;
         };
         let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
         assert_eq!(admitted(entered).schema.as_deref(), Some(&b"ledger"[..]));
@@ -353,19 +353,19 @@ fn a_user_that_only_a_backend_may_know_is_judged_there() {
         let script = async {
             claim(&mut app, "stranger", "secret").await;
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            let forwarded = db.hear().await;
+            db.send_greeting(&greeting(17)).await;
+            let forwarded = db.receive().await;
             let forwarded = HandshakeResponse::decode(&forwarded).unwrap();
             assert_eq!(forwarded.user, b"stranger");
             let mut request = Vec::new();
             put_auth_switch(&mut request, b"mysql_native_password", SCRAMBLE);
             request.push(0);
-            db.say(&request).await;
-            let request = app.hear().await;
-            app.say(&switched_proof(&request, "secret")).await;
-            assert_eq!(db.hear().await, proof(&greeting(17), "secret"));
-            db.say(OK).await;
-            assert_eq!(app.hear().await, OK);
+            db.send_payload(&request).await;
+            let request = app.receive().await;
+            app.send_payload(&switched_proof(&request, "secret")).await;
+            assert_eq!(db.receive().await, proof(&greeting(17), "secret"));
+            db.send_payload(OK).await;
+            assert_eq!(app.receive().await, OK);
         };
         let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
         let LoginOutcome::Passed(passed) = entered.unwrap() else {
@@ -389,17 +389,17 @@ fn a_client_is_not_passed_on_to_a_backend_that_lacks_what_it_was_promised() {
         let mut server = environment.serve(1);
         let (mut client, mut app) = environment.client();
         let script = async {
-            app.hear_greeting().await;
+            app.receive_greeting().await;
             let mut response = handshake(b"stranger", b"");
             response.head.capabilities |= Capabilities::LOCAL_FILES;
-            app.say(&encoded(&response)).await;
+            app.send_payload(&encoded(&response)).await;
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            let heard = db.hear().await;
+            db.send_greeting(&greeting(17)).await;
+            let heard = db.receive().await;
             let goodbye = HandshakeResponse::decode(&heard).unwrap();
             assert_eq!(goodbye.user, b"pilotfish says goodbye");
-            db.say(OK).await;
-            assert_eq!(db.hear_end().await, PeerEnd::Closed);
+            db.send_payload(OK).await;
+            assert_eq!(db.receive_end().await, PeerEnd::Closed);
         };
         let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
         let failure = entered.err().unwrap();

@@ -50,7 +50,7 @@ fn a_backend_that_refuses_connections_is_reported_and_the_next_one_is_taken() {
         let mut server = environment.serve(2);
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(9)).await;
+            db.send_greeting(&greeting(9)).await;
             db
         };
         let (found, _db) = tokio::join!(find(&environment), script);
@@ -90,10 +90,10 @@ fn a_full_server_is_asked_again_until_it_has_a_place_and_is_not_reported() {
         let script = async {
             for _ in 0..3 {
                 let mut db = server.accept().await;
-                db.say(&err(1040, "Too many connections")).await;
+                db.send_payload(&err(1040, "Too many connections")).await;
             }
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(9)).await;
+            db.send_greeting(&greeting(9)).await;
             db
         };
         let (found, _db) = tokio::join!(find(&environment), script);
@@ -111,7 +111,7 @@ fn a_server_that_stays_full_is_given_up_with_its_own_error() {
         let script = async {
             loop {
                 let mut db = server.accept().await;
-                db.say(&refusal).await;
+                db.send_payload(&refusal).await;
             }
         };
         let failure = tokio::select! {
@@ -131,7 +131,7 @@ fn a_host_that_the_server_blocks_gets_the_servers_error() {
         let refusal = err(1129, "Host is blocked");
         let script = async {
             let mut db = server.accept().await;
-            db.say(&refusal).await;
+            db.send_payload(&refusal).await;
         };
         let (found, ()) = tokio::join!(find(&environment), script);
         let failure = found.err().unwrap();
@@ -147,7 +147,7 @@ fn a_client_beyond_the_sessions_of_a_backend_is_refused_at_once() {
         let mut server = environment.serve(1);
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(9)).await;
+            db.send_greeting(&greeting(9)).await;
             db
         };
         let (first, _db) = tokio::join!(find(&environment), script);
@@ -167,7 +167,7 @@ fn a_client_beyond_the_sessions_of_a_backend_waits_for_one_to_end_if_configured(
         let mut server = environment.serve(1);
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(9)).await;
+            db.send_greeting(&greeting(9)).await;
             db
         };
         let (first, _db) = tokio::join!(find(&environment), script);
@@ -177,7 +177,7 @@ fn a_client_beyond_the_sessions_of_a_backend_waits_for_one_to_end_if_configured(
             drop(first);
             environment.login.shared.left.notify_one();
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(10)).await;
+            db.send_greeting(&greeting(10)).await;
             db
         };
         let (second, _db) = tokio::join!(find(&environment), script);
@@ -194,7 +194,7 @@ fn a_login_that_waits_takes_a_backend_that_appears() {
             settle().await;
             environment.publish(vec![backend(2)]);
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(10)).await;
+            db.send_greeting(&greeting(10)).await;
             db
         };
         let (found, _db) = tokio::join!(find(&environment), script);
@@ -213,7 +213,7 @@ fn a_backend_of_unknown_health_that_greets_is_reported() {
         let mut server = environment.serve(1);
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(9)).await;
+            db.send_greeting(&greeting(9)).await;
             db
         };
         let (found, _db) = tokio::join!(find(&environment), script);
@@ -258,7 +258,7 @@ fn a_greeting_that_is_a_whole_packet_and_not_a_whole_greeting_is_no_greeting() {
         for cut in 0..payload.len() {
             let script = async {
                 let mut db = server.accept().await;
-                db.say(&payload[..cut]).await;
+                db.send_payload(&payload[..cut]).await;
                 db
             };
             let (found, _db) = tokio::join!(find(&environment), script);

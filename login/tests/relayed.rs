@@ -82,7 +82,7 @@ async fn log_in(environment: &Environment, client: &mut PacketStream) -> Ended {
 }
 
 /// The same for a client that has answered a greeting of the proxy's.
-async fn pass_on(
+async fn authenticate_through(
     environment: &Environment,
     client: &mut PacketStream,
     response: HandshakeResponse<'_>,
@@ -106,7 +106,7 @@ async fn pass_on(
         client_login: &mut ClientLogin::default(),
         observer: None,
     };
-    login.pass_on(response).await
+    login.authenticate_through(response).await
 }
 
 fn switch_to(plugin: &[u8], scramble: &[u8]) -> Vec<u8> {
@@ -127,14 +127,14 @@ fn client_and_backend_agree_on_what_both_can_do() {
         response.head.capabilities = own | Capabilities::LOCAL_FILES;
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            let offered = app.hear_greeting().await;
+            db.send_greeting(&greeting(17)).await;
+            let offered = app.receive_greeting().await;
             assert_eq!((offered.thread_id, &*offered.scramble), (17, SCRAMBLE));
-            app.say(&encoded(&response)).await;
-            let forwarded = db.hear().await;
+            app.send_payload(&encoded(&response)).await;
+            let forwarded = db.receive().await;
             assert_eq!(HandshakeResponse::decode(&forwarded), Ok(response));
-            db.say(OK).await;
-            assert_eq!(app.hear().await, OK);
+            db.send_payload(OK).await;
+            assert_eq!(app.receive().await, OK);
         };
         let (ended, ()) = tokio::join!(log_in(&environment, &mut client), script);
         let agreement = ended.outcome.unwrap();
@@ -156,19 +156,19 @@ fn tls_and_compression_are_offered_by_the_proxy_and_not_by_the_backend() {
         response.head.capabilities |= Capabilities::COMPRESS;
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&there).await;
-            let offered = app.hear_greeting().await.capabilities;
+            db.send_greeting(&there).await;
+            let offered = app.receive_greeting().await.capabilities;
             assert!(!offered.contains(Capabilities::SSL), "the proxy has no TLS");
             assert!(offered.contains(Capabilities::COMPRESS), "the proxy has it");
-            app.say(&encoded(&response)).await;
-            let forwarded = db.hear().await;
+            app.send_payload(&encoded(&response)).await;
+            let forwarded = db.receive().await;
             let asked = HandshakeResponse::decode(&forwarded).unwrap();
             let asked = asked.head.capabilities;
             assert!(
                 !asked.contains(Capabilities::COMPRESS),
                 "the backend cannot"
             );
-            db.say(OK).await;
+            db.send_payload(OK).await;
         };
         let (ended, ()) = tokio::join!(log_in(&environment, &mut client), script);
         let agreement = ended.outcome.unwrap();
@@ -190,16 +190,17 @@ fn a_switch_of_the_plugin_passes_in_both_directions() {
         let request = switch_to(b"odd_plugin", b"another scramble 20b");
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            app.hear_greeting().await;
-            app.say(&encoded(&handshake(b"app", b"proof"))).await;
-            db.hear().await;
-            db.say(&request).await;
-            assert_eq!(app.hear().await, request);
-            app.say(b"odd answer").await;
-            assert_eq!(db.hear().await, b"odd answer");
-            db.say(OK).await;
-            assert_eq!(app.hear().await, OK);
+            db.send_greeting(&greeting(17)).await;
+            app.receive_greeting().await;
+            app.send_payload(&encoded(&handshake(b"app", b"proof")))
+                .await;
+            db.receive().await;
+            db.send_payload(&request).await;
+            assert_eq!(app.receive().await, request);
+            app.send_payload(b"odd answer").await;
+            assert_eq!(db.receive().await, b"odd answer");
+            db.send_payload(OK).await;
+            assert_eq!(app.receive().await, OK);
         };
         let (ended, ()) = tokio::join!(log_in(&environment, &mut client), script);
         // COM_CHANGE_USER begins with it.
@@ -217,12 +218,13 @@ fn a_refusal_reaches_the_client_in_the_backends_own_words() {
             let refusal = err(number, "no entry");
             let script = async {
                 let mut db = server.accept().await;
-                db.say_greeting(&greeting(17)).await;
-                app.hear_greeting().await;
-                app.say(&encoded(&handshake(b"app", b"proof"))).await;
-                db.hear().await;
-                db.say(&refusal).await;
-                assert_eq!(app.hear().await, refusal);
+                db.send_greeting(&greeting(17)).await;
+                app.receive_greeting().await;
+                app.send_payload(&encoded(&handshake(b"app", b"proof")))
+                    .await;
+                db.receive().await;
+                db.send_payload(&refusal).await;
+                assert_eq!(app.receive().await, refusal);
             };
             let (ended, ()) = tokio::join!(log_in(&environment, &mut client), script);
             let failure = ended.failure();
@@ -247,8 +249,8 @@ fn a_client_that_leaves_within_its_answer_leaves_nothing_at_the_backend() {
             let (mut client, mut app) = environment.client();
             let script = async {
                 let mut db = server.accept().await;
-                db.say_greeting(&greeting(17)).await;
-                app.hear_greeting().await;
+                db.send_greeting(&greeting(17)).await;
+                app.receive_greeting().await;
                 app.send(&whole[..cut]).await;
                 drop(app);
                 db
@@ -256,7 +258,7 @@ fn a_client_that_leaves_within_its_answer_leaves_nothing_at_the_backend() {
             let (ended, mut db) = tokio::join!(log_in(&environment, &mut client), script);
             assert!(ended.awaits_first_answer, "cut at {cut}");
             assert_eq!(ended.failure().kind, FailureKind::LoginAbandoned, "{cut}");
-            assert_eq!(db.hear_end().await, PeerEnd::Closed);
+            assert_eq!(db.receive_end().await, PeerEnd::Closed);
         }
     });
 }
@@ -274,14 +276,14 @@ fn refused(config: Config, answer: &[u8]) -> Failure {
         let (mut client, mut app) = environment.client();
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            app.hear_greeting().await;
+            db.send_greeting(&greeting(17)).await;
+            app.receive_greeting().await;
             app.send(answer).await;
             db
         };
         let (ended, mut db) = tokio::join!(log_in(&environment, &mut client), script);
         assert!(ended.awaits_first_answer);
-        assert_eq!(db.hear_end().await, PeerEnd::Closed);
+        assert_eq!(db.receive_end().await, PeerEnd::Closed);
         refused = Some(ended.failure());
     });
     refused.unwrap()
@@ -355,16 +357,17 @@ fn nothing_of_a_user_that_may_not_pass_reaches_the_backend() {
         };
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            app.hear_greeting().await;
-            app.say(&encoded(&handshake(b"app", b"proof"))).await;
+            db.send_greeting(&greeting(17)).await;
+            app.receive_greeting().await;
+            app.send_payload(&encoded(&handshake(b"app", b"proof")))
+                .await;
             db
         };
         let login = log_in_if(&environment, &mut client, &admits);
         let (ended, mut db) = tokio::join!(login, script);
         assert!(ended.awaits_first_answer);
         assert_eq!(ended.failure().cause, "not app");
-        assert_eq!(db.hear_end().await, PeerEnd::Closed);
+        assert_eq!(db.receive_end().await, PeerEnd::Closed);
     });
 }
 
@@ -377,10 +380,11 @@ fn answered_by_backend(bytes: &[u8]) -> Failure {
         let (mut client, mut app) = environment.client();
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            app.hear_greeting().await;
-            app.say(&encoded(&handshake(b"app", b"proof"))).await;
-            db.hear().await;
+            db.send_greeting(&greeting(17)).await;
+            app.receive_greeting().await;
+            app.send_payload(&encoded(&handshake(b"app", b"proof")))
+                .await;
+            db.receive().await;
             db.send(bytes).await;
             drop(db);
         };
@@ -422,8 +426,8 @@ fn a_client_that_answered_another_greeting_is_asked_by_the_backends_own_plugin()
         let request = switch_to(b"ed25519_of_the_account", b"fresh scramble bytes");
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
-            let forwarded = db.hear().await;
+            db.send_greeting(&greeting(17)).await;
+            let forwarded = db.receive().await;
             let forwarded = HandshakeResponse::decode(&forwarded).unwrap();
             // An answer to another scramble would be a failed attempt.
             assert_eq!(
@@ -431,13 +435,13 @@ fn a_client_that_answered_another_greeting_is_asked_by_the_backends_own_plugin()
                 (&b"app"[..], &b""[..])
             );
             assert_eq!(forwarded.plugin, Some(&b"pilotfish_unanswered"[..]));
-            db.say(&request).await;
-            assert_eq!(app.hear().await, request);
-            app.say(b"answer").await;
-            assert_eq!(db.hear().await, b"answer");
-            db.say(OK).await;
+            db.send_payload(&request).await;
+            assert_eq!(app.receive().await, request);
+            app.send_payload(b"answer").await;
+            assert_eq!(db.receive().await, b"answer");
+            db.send_payload(OK).await;
         };
-        let passed = pass_on(&environment, &mut client, handshake(b"app", b"stale"));
+        let passed = authenticate_through(&environment, &mut client, handshake(b"app", b"stale"));
         let (passed, ()) = tokio::join!(passed, script);
         assert_eq!(passed.unwrap().scramble, b"fresh scramble bytes");
     });
@@ -458,16 +462,16 @@ fn a_backend_that_cannot_switch_has_the_client_asked_in_its_name() {
         };
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&there).await;
-            let asked = app.hear().await;
+            db.send_greeting(&there).await;
+            let asked = app.receive().await;
             assert_eq!(asked, switch_to(MYSQL_NATIVE_PASSWORD, SCRAMBLE));
-            app.say(b"answer").await;
-            let forwarded = db.hear().await;
+            app.send_payload(b"answer").await;
+            let forwarded = db.receive().await;
             let forwarded = HandshakeResponse::decode(&forwarded).unwrap();
             assert_eq!(forwarded.auth_response, b"answer");
-            db.say(OK).await;
+            db.send_payload(OK).await;
         };
-        let passed = pass_on(&environment, &mut client, handshake(b"app", b"stale"));
+        let passed = authenticate_through(&environment, &mut client, handshake(b"app", b"stale"));
         let (passed, ()) = tokio::join!(passed, script);
         assert!(passed.is_ok());
     });
@@ -483,10 +487,13 @@ fn a_client_without_plugins_cannot_be_asked_again() {
         response.head.capabilities = CAPABILITIES.with(Capabilities::PLUGIN_AUTH, false);
         let script = async {
             let mut db = server.accept().await;
-            db.say_greeting(&greeting(17)).await;
+            db.send_greeting(&greeting(17)).await;
             db
         };
-        let (passed, _db) = tokio::join!(pass_on(&environment, &mut client, response), script);
+        let (passed, _db) = tokio::join!(
+            authenticate_through(&environment, &mut client, response),
+            script
+        );
         let failure = passed.err().unwrap();
         let text = "Client does not support authentication protocol requested by server; consider upgrading MariaDB client";
         assert_eq!(told(&failure), (1251, text.to_owned()));
@@ -526,13 +533,13 @@ proptest! {
             let (mut client, mut app) = environment.client();
             let script = async {
                 let mut db = server.accept().await;
-                db.say_greeting(&greeting(17)).await;
-                app.hear_greeting().await;
-                app.say(&payload).await;
+                db.send_greeting(&greeting(17)).await;
+                app.receive_greeting().await;
+                app.send_payload(&payload).await;
                 let Ok(forwarded) = db.try_hear().await else {
                     return None;
                 };
-                db.say(OK).await;
+                db.send_payload(OK).await;
                 Some(forwarded)
             };
             let (ended, forwarded) = tokio::join!(log_in(&environment, &mut client), script);

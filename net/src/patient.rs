@@ -161,7 +161,7 @@ impl<S: AsyncRead + Unpin> Patient<S> {
 
     /// A socket that is closed with bytes unread may take back what it has said: they are thrown away until
     /// the client closes too, or its time is up.
-    fn hear_out(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    fn drain_until_closed(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let farewell = self
             .farewell
             .get_or_insert_with(|| Box::pin(sleep(TIMEOUT_FAREWELL)));
@@ -223,7 +223,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
             let shut = Pin::new(&mut self.stream).poll_shutdown(context);
             ready!(self.judge(context, shut))?;
         }
-        self.hear_out(context).map(Ok)
+        self.drain_until_closed(context).map(Ok)
     }
 }
 

@@ -116,7 +116,7 @@ async fn serve(client: Client, shared: Arc<Shared>) {
     let config = Arc::clone(&shared.data_plane.settings().config);
     let cluster = config.cluster_of(&client.listener).to_owned();
     let log = shared.streams.relay_of(&cluster);
-    let Some(log) = log.filter(|it| it.has_begun()) else {
+    let Some(log) = log.filter(|it| it.has_started()) else {
         tracing::warn!(
             kind = "replica_refused",
             cluster,

@@ -39,7 +39,7 @@ pub struct Span(u32);
 
 /// A place in line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinePlace(u64);
+pub struct QueuePlace(u64);
 
 /// What is to be seen of a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ const SPANS: usize = 3;
 #[derive(Debug)]
 pub struct AdaptiveLimit<W> {
     counts: RunningCounts,
-    line: Mutex<WaitLine<W>>,
+    queue: Mutex<WaitQueue<W>>,
 }
 
 /// What each statement touches, apart from the rest.
@@ -79,7 +79,7 @@ struct RunningCounts {
 }
 
 #[derive(Debug)]
-struct WaitLine<W> {
+struct WaitQueue<W> {
     waiting: VecDeque<(u64, W)>,
     /// All that ever stood in line.
     waited: u64,
@@ -103,7 +103,7 @@ impl<W> AdaptiveLimit<W> {
                 ended: AtomicU64::new(0),
                 due: AtomicU64::new(0),
             },
-            line: Mutex::new(WaitLine {
+            queue: Mutex::new(WaitQueue {
                 waiting: VecDeque::new(),
                 waited: 0,
                 bounds,
@@ -116,17 +116,17 @@ impl<W> AdaptiveLimit<W> {
 
     /// Changes the bounds; the limit moves within them.
     pub fn set_bounds(&self, bounds: Bounds) {
-        let mut line = self.line();
-        if line.bounds != bounds {
-            line.bounds = bounds;
-            line.climb.set_bounds(bounds.min, bounds.max);
-            self.publish(&line);
+        let mut queue = self.queue();
+        if queue.bounds != bounds {
+            queue.bounds = bounds;
+            queue.climb.set_bounds(bounds.min, bounds.max);
+            self.publish(&queue);
         }
     }
 
     /// What is to be seen of it.
     pub fn figures(&self) -> LimitFigures {
-        let waited = self.line().waited;
+        let waited = self.queue().waited;
         LimitFigures {
             limit: self.counts.limit.load(Ordering::Relaxed),
             running: self.running(),
@@ -135,7 +135,7 @@ impl<W> AdaptiveLimit<W> {
         }
     }
 
-    /// A transaction begins; none: it has to [stand in line](Self::stand_in_line).
+    /// A transaction begins; none: it has to [wait in the queue](Self::join_queue).
     #[inline]
     pub fn begin(&self) -> Option<Span> {
         let is_free = self.counts.waiting.load(Ordering::SeqCst) == 0 && self.has_room();
@@ -168,21 +168,21 @@ impl<W> AdaptiveLimit<W> {
 
     /// Stands in line, behind all others. [`admit`](Self::admit) is to be called once behind this: the last statement may
     /// have ended meanwhile.
-    pub fn stand_in_line(&self, waiter: W) -> LinePlace {
-        let mut line = self.line();
-        line.waited += 1;
-        let place = line.waited;
-        line.waiting.push_back((place, waiter));
-        self.publish(&line);
-        LinePlace(place)
+    pub fn join_queue(&self, waiter: W) -> QueuePlace {
+        let mut queue = self.queue();
+        queue.waited += 1;
+        let place = queue.waited;
+        queue.waiting.push_back((place, waiter));
+        self.publish(&queue);
+        QueuePlace(place)
     }
 
     /// Leaves the line. False: its turn has come, and what it was given is to be [given up](Self::give_up).
-    pub fn leave_line(&self, place: LinePlace) -> bool {
-        let mut line = self.line();
-        let found = line.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
-        let taken = found.ok().and_then(|at| line.waiting.remove(at));
-        self.publish(&line);
+    pub fn leave_queue(&self, place: QueuePlace) -> bool {
+        let mut queue = self.queue();
+        let found = queue.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
+        let taken = found.ok().and_then(|at| queue.waiting.remove(at));
+        self.publish(&queue);
         taken.is_some()
     }
 
@@ -192,9 +192,9 @@ impl<W> AdaptiveLimit<W> {
     }
 
     /// How many stand before it.
-    pub fn ahead_of(&self, place: LinePlace) -> usize {
-        let line = self.line();
-        let found = line.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
+    pub fn ahead_of(&self, place: QueuePlace) -> usize {
+        let queue = self.queue();
+        let found = queue.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
         found.unwrap_or(0)
     }
 
@@ -216,34 +216,34 @@ impl<W> AdaptiveLimit<W> {
     /// Once in [`Bounds::counts_for`], and whenever it is called more often in vain: old statements are not counted any
     /// more, and the limit is moved. Waiting transactions are then to be [admitted](Self::admit).
     pub fn update(&self, now: Duration) {
-        let mut line = self.line();
+        let mut queue = self.queue();
         if !self.is_due(now) {
             return;
         }
         let ended = self.counts.ended.load(Ordering::Relaxed);
-        let took = now.saturating_sub(line.looked_at);
-        let done = ended - line.ended_then;
-        let is_short = took < line.bounds.counts_for * 3;
-        line.looked_at = now;
-        line.ended_then = ended;
-        let due = now.saturating_add(line.bounds.counts_for);
+        let took = now.saturating_sub(queue.looked_at);
+        let done = ended - queue.ended_then;
+        let is_short = took < queue.bounds.counts_for * 3;
+        queue.looked_at = now;
+        queue.ended_then = ended;
+        let due = now.saturating_add(queue.bounds.counts_for);
         self.counts.due.store(micros(due), Ordering::Relaxed);
         // Behind a time without statements nothing is known.
-        match is_short && !line.waiting.is_empty() {
-            true => line.climb.note(done, took),
-            false => line.climb.pause(),
+        match is_short && !queue.waiting.is_empty() {
+            true => queue.climb.note(done, took),
+            false => queue.climb.pause(),
         }
         self.begin_span();
-        self.publish(&line);
+        self.publish(&queue);
     }
 
     fn next(&self) -> Option<(W, Span)> {
-        let mut line = self.line();
+        let mut queue = self.queue();
         if !self.has_room() {
             return None;
         }
-        let (_, waiter) = line.waiting.pop_front()?;
-        self.publish(&line);
+        let (_, waiter) = queue.waiting.pop_front()?;
+        self.publish(&queue);
         Some((waiter, self.go_on()))
     }
 
@@ -281,15 +281,15 @@ impl<W> AdaptiveLimit<W> {
         &self.counts.running[span as usize % SPANS]
     }
 
-    fn publish(&self, line: &WaitLine<W>) {
-        let waiting = u32::try_from(line.waiting.len()).unwrap_or(u32::MAX);
+    fn publish(&self, queue: &WaitQueue<W>) {
+        let waiting = u32::try_from(queue.waiting.len()).unwrap_or(u32::MAX);
         self.counts.waiting.store(waiting, Ordering::SeqCst);
-        let limit = line.climb.limit();
+        let limit = queue.climb.limit();
         self.counts.limit.store(limit, Ordering::Relaxed);
     }
 
-    fn line(&self) -> MutexGuard<'_, WaitLine<W>> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, WaitQueue<W>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

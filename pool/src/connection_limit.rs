@@ -88,7 +88,7 @@ impl ConnectionLimit {
     }
 
     /// How many holdings stand in line.
-    pub fn in_line(&self) -> usize {
+    pub fn queued(&self) -> usize {
         self.state().line.len()
     }
 
@@ -191,7 +191,7 @@ pub struct Holding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stance {
     Aside,
-    InLine,
+    Queued,
 }
 
 /// What becomes of one who finds no place.
@@ -250,7 +250,7 @@ impl Holding {
             return Taken::Place;
         }
         if otherwise == Otherwise::StandInLine && self.stance.get() == Stance::Aside {
-            self.stance.set(Stance::InLine);
+            self.stance.set(Stance::Queued);
             state.line.push(Wanting {
                 holding: self.number,
                 share: self.share,
@@ -279,8 +279,8 @@ impl Holding {
         }
     }
 
-    fn leave_line(&self) {
-        if self.stance.get() == Stance::InLine {
+    fn leave_queue(&self) {
+        if self.stance.get() == Stance::Queued {
             let mut state = self.connection_limit.state();
             self.step_aside(&mut state);
             self.connection_limit.publish(&state);
@@ -311,7 +311,7 @@ impl Holding {
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        self.leave_line();
+        self.leave_queue();
     }
 }
 
@@ -342,7 +342,7 @@ impl Holdings {
         for (index, holding) in self.0.iter().enumerate() {
             if let Taken::Nothing = holding.take(otherwise) {
                 self.0[..index].iter().for_each(Holding::give);
-                self.0[index + 1..].iter().for_each(Holding::leave_line);
+                self.0[index + 1..].iter().for_each(Holding::leave_queue);
                 return None;
             }
         }
@@ -350,12 +350,12 @@ impl Holdings {
     }
 
     pub(crate) fn leave_lines(&self) {
-        self.0.iter().for_each(Holding::leave_line);
+        self.0.iter().for_each(Holding::leave_queue);
     }
 
-    pub(crate) fn are_in_line(&self) -> bool {
+    pub(crate) fn are_queued(&self) -> bool {
         let mut stances = self.0.iter().map(|holding| holding.stance.get());
-        stances.any(|stance| stance == Stance::InLine)
+        stances.any(|stance| stance == Stance::Queued)
     }
 
     /// The most that any connection limit's line asks.

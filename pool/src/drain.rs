@@ -93,7 +93,7 @@ impl<K, C, W> SubPool<K, C, W> {
     pub(crate) fn resupply(&mut self, supply: Supply) {
         self.limits = supply.limits;
         if !Rc::ptr_eq(&self.rate_limit, &supply.rate_limit) {
-            self.rate_limit.leave_line(self.issuer.sub_pool);
+            self.rate_limit.leave_queue(self.issuer.sub_pool);
             self.rate_limit = supply.rate_limit;
         }
         let holdings = Holdings::new(supply.holdings);

@@ -42,7 +42,7 @@ pub struct Lane<R, F> {
     sent: usize,
     /// Since when the first one is that, and sent.
     head_since: Duration,
-    has_begun: bool,
+    has_started: bool,
     is_shut: bool,
     waiting: usize,
 }
@@ -67,7 +67,7 @@ pub struct Left<R> {
     /// Whether the server may be at its statement now.
     pub is_head: bool,
     /// Whether some of its reply has gone to it.
-    pub has_begun: bool,
+    pub has_started: bool,
 }
 
 /// Whose reply has ended.
@@ -97,7 +97,7 @@ impl<R, F> Default for Lane<R, F> {
             first: 0,
             sent: 0,
             head_since: Duration::ZERO,
-            has_begun: false,
+            has_started: false,
             is_shut: false,
             waiting: 0,
         }
@@ -177,7 +177,7 @@ impl<R, F> Lane<R, F> {
 
     /// Some of the head's reply has come.
     pub fn begins(&mut self) {
-        self.has_begun = true;
+        self.has_started = true;
     }
 
     /// The head's reply has ended: the next one is the head.
@@ -186,7 +186,7 @@ impl<R, F> Lane<R, F> {
         self.first += 1;
         self.sent = self.sent.saturating_sub(1);
         self.head_since = now;
-        self.has_begun = false;
+        self.has_started = false;
         self.waiting -= usize::from(place.request.is_some());
         Some(Ended {
             request: place.request,
@@ -203,7 +203,7 @@ impl<R, F> Lane<R, F> {
         Some(Left {
             request,
             is_head: at == 0,
-            has_begun: at == 0 && self.has_begun,
+            has_started: at == 0 && self.has_started,
         })
     }
 
@@ -253,10 +253,10 @@ impl<R, F> Lane<R, F> {
         self.shut();
         self.waiting = 0;
         self.sent = 0;
-        let has_begun = std::mem::take(&mut self.has_begun);
+        let has_started = std::mem::take(&mut self.has_started);
         let mut places = self.places.drain(..);
         let first = places.next().and_then(|place| place.request);
-        let (begun, unsaid) = match has_begun {
+        let (begun, unsaid) = match has_started {
             true => (first, None),
             false => (None, first),
         };

@@ -53,7 +53,7 @@ mod tick;
 mod tokens;
 mod waiters;
 
-pub use adaptive_limit::{AdaptiveLimit, Bounds, LimitFigures, LinePlace, Span};
+pub use adaptive_limit::{AdaptiveLimit, Bounds, LimitFigures, QueuePlace, Span};
 pub use connection_limit::{ConnectionLimit, Holding};
 pub use fair_shares::{AccountUse, BOUNDED_FOR, FairShares, excess};
 pub use figures::{CloseReason, Closed, Counts, Figures};

@@ -13,7 +13,7 @@ pub struct Limits {
     pub idle_max: u32,
     /// Who finds none idle waits until one comes back, for as long as an opening takes and no longer
     /// than this, before it opens one more. Zero: it opens one at once.
-    pub growth_wait_max: Duration,
+    pub open_wait_max: Duration,
     /// Waiters at most; who comes after is refused.
     pub waiters_max: usize,
     /// A connection older than this is closed as soon as nobody has it.
@@ -26,7 +26,7 @@ pub struct Limits {
     /// An idle connection is pinged when it was neither used nor pinged for this long.
     pub ping_interval: Option<Duration>,
     /// How many idle connections a check-out compares, the most recently used first.
-    pub look_max: usize,
+    pub compared_max: usize,
 }
 
 impl Default for Limits {
@@ -35,13 +35,13 @@ impl Default for Limits {
             connections_max: 100,
             idle_min: 0,
             idle_max: 100,
-            growth_wait_max: Duration::from_millis(20),
+            open_wait_max: Duration::from_millis(20),
             waiters_max: usize::MAX,
             age_max: Some(Duration::from_secs(3600)),
             age_jitter: Duration::from_secs(360),
             idle_time_max: Some(Duration::from_secs(300)),
             ping_interval: Some(Duration::from_secs(30)),
-            look_max: 16,
+            compared_max: 16,
         }
     }
 }

@@ -53,7 +53,7 @@ impl<K, C, W> SubPool<K, C, W> {
     /// How long somebody waits for one to come back before it opens one.
     fn growth_wait(&self) -> Duration {
         let opening = self.opening_time.estimate();
-        opening.max(OPENING_MIN).min(self.limits.growth_wait_max)
+        opening.max(OPENING_MIN).min(self.limits.open_wait_max)
     }
 
     fn prospect(&self) -> Prospect {

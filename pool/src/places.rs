@@ -70,7 +70,7 @@ pub(crate) struct Leased {
 pub(crate) struct Opening {
     pub holdings: Places,
     pub purpose: Purpose,
-    pub begun_at: Duration,
+    pub started_at: Duration,
 }
 
 /// What the pool knows of a connection, wherever it is.
@@ -200,7 +200,7 @@ impl<K, C, W> SubPool<K, C, W> {
     fn nearest(&self, distance: &mut impl FnMut(&C) -> u32) -> Option<(usize, u32)> {
         let mut nearest: Option<(usize, u32)> = None;
         let recent = self.idle.iter().enumerate().rev();
-        for (index, idle) in recent.take(self.limits.look_max.max(1)) {
+        for (index, idle) in recent.take(self.limits.compared_max.max(1)) {
             let own = distance(&idle.connection);
             if nearest.is_none_or(|(_, best)| own < best) {
                 nearest = Some((index, own));
@@ -232,7 +232,7 @@ impl<K, C, W> SubPool<K, C, W> {
         let opening = Opening {
             holdings: places,
             purpose,
-            begun_at: now,
+            started_at: now,
         };
         self.issuer.permit(self.opening.insert(opening))
     }
@@ -251,10 +251,10 @@ impl<K, C, W> SubPool<K, C, W> {
         let Opening {
             holdings: places,
             purpose,
-            begun_at,
+            started_at,
         } = self.opening.remove(index);
         self.counts.opened += 1;
-        self.opening_time.learn(now.saturating_sub(begun_at));
+        self.opening_time.learn(now.saturating_sub(started_at));
         self.warming = Warming::default();
         let record = ConnectionRecord {
             holdings: places,
@@ -396,23 +396,23 @@ impl<K, C, W> SubPool<K, C, W> {
         if !self.rate_limit.is_ready(sub_pool, now) {
             self.holdings.leave_lines();
             if otherwise == Otherwise::StandInLine {
-                self.rate_limit.stand_in_line(sub_pool);
+                self.rate_limit.join_queue(sub_pool);
             }
             return None;
         }
-        self.rate_limit.leave_line(sub_pool);
+        self.rate_limit.leave_queue(sub_pool);
         let places = self.holdings.take(otherwise)?;
         self.rate_limit.spend();
         Some(places)
     }
 
     /// Whether it stands in line for what it lacks, and is seen there.
-    pub(crate) fn is_in_line(&self) -> bool {
-        self.rate_limit.is_in_line(self.issuer.sub_pool) || self.holdings.are_in_line()
+    pub(crate) fn is_queued(&self) -> bool {
+        self.rate_limit.is_queued(self.issuer.sub_pool) || self.holdings.are_queued()
     }
 
     fn leave_lines(&self) {
-        self.rate_limit.leave_line(self.issuer.sub_pool);
+        self.rate_limit.leave_queue(self.issuer.sub_pool);
         self.holdings.leave_lines();
     }
 

@@ -95,21 +95,21 @@ impl RateLimit {
         state.tokens = (state.tokens + 1.0).min(self.burst);
     }
 
-    pub(crate) fn stand_in_line(&self, sub_pool: usize) {
+    pub(crate) fn join_queue(&self, sub_pool: usize) {
         let mut state = self.state.borrow_mut();
         if !state.line.contains(&sub_pool) {
             state.line.push_back(sub_pool);
         }
     }
 
-    pub(crate) fn leave_line(&self, sub_pool: usize) {
+    pub(crate) fn leave_queue(&self, sub_pool: usize) {
         let mut state = self.state.borrow_mut();
         if !state.line.is_empty() {
             state.line.retain(|waiting| *waiting != sub_pool);
         }
     }
 
-    pub(crate) fn is_in_line(&self, sub_pool: usize) -> bool {
+    pub(crate) fn is_queued(&self, sub_pool: usize) -> bool {
         self.state.borrow().line.contains(&sub_pool)
     }
 
@@ -178,10 +178,10 @@ mod tests {
     fn the_first_waiter_opens_first() {
         let rate_limit = RateLimit::new(10, 2, Duration::ZERO);
         assert_eq!(opens(&rate_limit, 0, MS), 2);
-        rate_limit.stand_in_line(7);
+        rate_limit.join_queue(7);
         assert_eq!(opens(&rate_limit, 0, 101 * MS), 0, "the token is 7's");
         assert_eq!(opens(&rate_limit, 7, 101 * MS), 1);
-        rate_limit.leave_line(7);
+        rate_limit.leave_queue(7);
         assert_eq!(opens(&rate_limit, 0, 201 * MS), 1);
     }
 

@@ -205,9 +205,9 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
             is_kept_up.then_some(upkeep),
             self.waiters.first_deadline(),
             // In line it is called.
-            self.grows_at().filter(|_| !self.is_in_line()),
+            self.grows_at().filter(|_| !self.is_queued()),
             self.rate_limit
-                .is_in_line(self.issuer.sub_pool)
+                .is_queued(self.issuer.sub_pool)
                 .then(rate_limit),
             self.is_cold()
                 .then(|| rate_limit().max(self.warming.not_before)),

@@ -145,13 +145,13 @@ fn limits(key: usize, connections_max: u32) -> Limits {
         connections_max,
         idle_min: u32::from(key == 0),
         idle_max: 3,
-        growth_wait_max: Duration::ZERO,
+        open_wait_max: Duration::ZERO,
         waiters_max: WAITERS_MAX,
         age_max: Some(AGE),
         age_jitter: JITTER,
         idle_time_max: Some(IDLE_TIME),
         ping_interval: Some(PING),
-        look_max: LOOK_MAX,
+        compared_max: LOOK_MAX,
     }
 }
 
@@ -310,7 +310,7 @@ impl World {
     fn hindrance(&self, worker: usize, key: usize) -> bool {
         let sub_pool = &self.sub_pools[worker][key];
         let has_line = |connection_limit: &Arc<ConnectionLimit>| {
-            connection_limit.taken() >= connection_limit.limit() || connection_limit.in_line() > 0
+            connection_limit.taken() >= connection_limit.limit() || connection_limit.queued() > 0
         };
         self.pacing == Pacing::Slow
             || !sub_pool.waiting.is_empty()
@@ -407,7 +407,7 @@ impl World {
     fn justified(&self, worker: usize, key: usize, reason: CloseReason, dates: Dates) {
         let sub_pool = &self.sub_pools[worker][key];
         let full = |connection_limit: &Arc<ConnectionLimit>| {
-            connection_limit.taken() >= connection_limit.limit() && connection_limit.in_line() > 0
+            connection_limit.taken() >= connection_limit.limit() && connection_limit.queued() > 0
         };
         match reason {
             CloseReason::Shut => assert!(sub_pool.is_shut),
@@ -634,7 +634,7 @@ impl World {
         }
         for connection_limit in self.each.iter().chain([&self.all]) {
             assert_eq!(
-                (connection_limit.taken(), connection_limit.in_line()),
+                (connection_limit.taken(), connection_limit.queued()),
                 (0, 0)
             );
         }

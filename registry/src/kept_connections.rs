@@ -33,7 +33,7 @@ pub fn use_of(session: &SessionControl, second: u32) -> AccountUse {
 
 /// Has so many idle sessions of an account give up the connection that they keep to a backend: first those that have
 /// only a transaction, and of these the ones that have been idle for longest. How many that were.
-pub fn have_given_up<'a>(
+pub fn release_idle<'a>(
     sessions: impl Iterator<Item = &'a Rc<SessionControl>>,
     (account, backend): (&AccountId, BackendId),
     count: u32,

@@ -13,7 +13,7 @@ use crate::session_control::SessionControl;
 
 /// Waits until the client can be told why its session ends. That is at once, but for failures about which it is told
 /// behind its next command: until then the session stays, without a backend. False: it cannot be told.
-pub async fn comes_to_be_told(
+pub async fn takes_the_reason(
     session: &SessionControl,
     client: &mut Leg,
     scratch: &RefCell<Box<[u8]>>,

@@ -19,7 +19,7 @@ pub const FIRST_ID: u32 = 0x4000_0000;
 const LAST_ID: u32 = 0x7fff_ffff;
 
 /// Whether an id is one of those that the proxy gives out, with or without a session that has it.
-pub fn is_given_out(id: u32) -> bool {
+pub fn is_session_id(id: u32) -> bool {
     (FIRST_ID..=LAST_ID).contains(&id)
 }
 
@@ -236,7 +236,7 @@ impl Registration {
     }
 
     /// Its statements go to one backend connection for good.
-    pub fn pass_on(&mut self, backend: BackendId, thread_id: u32) {
+    pub fn bind_to_thread(&mut self, backend: BackendId, thread_id: u32) {
         if let Some(entry) = self.session_registry.known().by_id.get_mut(&self.id) {
             entry.passed = Some((backend, thread_id));
         }
@@ -318,7 +318,7 @@ mod tests {
         let session_registry = Arc::new(SessionRegistry::default());
         let mut registration = session_registry.register(0);
         assert_eq!(session_registry.find(registration.id()), IdOwner::Nobody);
-        registration.pass_on(BackendId(3), 77);
+        registration.bind_to_thread(BackendId(3), 77);
         let id = registration.id();
         assert_eq!(session_registry.find(id), IdOwner::Passed(BackendId(3), 77));
         assert_ne!(session_registry.register(0).id(), id);

@@ -150,7 +150,7 @@ impl Observer {
     }
 
     /// Some of the reply has come.
-    pub fn hears(&mut self, bytes: &[u8]) {
+    pub fn observe(&mut self, bytes: &[u8]) {
         let Some(current) = &mut self.current else {
             return;
         };

@@ -282,7 +282,7 @@ impl Relay {
             command,
             Some(Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID)
         );
-        if is_dump && !self.tracker.has_reply_begun() {
+        if is_dump && !self.tracker.has_reply_started() {
             self.reader = BinlogReader::begin(command, self.role());
         }
         let bytes = match &mut self.reader {
@@ -296,7 +296,7 @@ impl Relay {
         }
         let (mut is_forewarned, mut is_lost) = (false, false);
         if let Some(observer) = &mut self.observer {
-            observer.hears(bytes);
+            observer.observe(bytes);
         }
         let observer = &mut self.observer;
         self.tracker
@@ -509,7 +509,7 @@ impl Relay {
     }
 
     fn client_left(&self, command: Command, how: &str) -> Failure {
-        let when = match self.tracker.has_reply_begun() {
+        let when = match self.tracker.has_reply_started() {
             true => "in the middle of the reply to",
             false => "before the reply to",
         };

@@ -30,7 +30,7 @@ use link::session_end::{TIMEOUT_TELL, lost_at_login};
 use login::connect::Greeted;
 use login::login_env::SessionPermit;
 use login::relayed_login::Agreement;
-use registry::last_word::comes_to_be_told;
+use registry::last_word::takes_the_reason;
 use registry::session_control::{Ask, Requests, SessionControl};
 use registry::session_registry::Registration;
 
@@ -241,7 +241,7 @@ impl RelayedSession {
         if failure.kind == FailureKind::IdleTransaction {
             env.note_cut(&relay.control, failure.kind, &failure.cause);
         }
-        if !comes_to_be_told(
+        if !takes_the_reason(
             &relay.control,
             &mut relay.client,
             &env.pool.scratch,

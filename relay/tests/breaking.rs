@@ -34,7 +34,7 @@ fn a_client_is_told_of_a_lost_backend_wherever_an_error_fits_behind_what_it_has_
             let script = async {
                 let (mut app, mut db) = (stage.app.into_end(), stage.db);
                 app.write_all(&query("SELECT it")).await.unwrap();
-                db.hear_command().await;
+                db.receive_command().await;
                 db.send(&reply[..cut]).await;
                 drop(db);
                 let mut heard = Vec::new();
@@ -75,13 +75,13 @@ fn a_client_whose_thread_was_killed_at_a_server_that_goes_on_is_told_nothing() {
         let (mut app, mut db) = (stage.app, stage.db);
         let script = async {
             app.send(&query("SELECT it")).await;
-            db.hear_command().await;
+            db.receive_command().await;
             drop(db);
             let mut asked = server.accept().await;
-            asked.say_greeting(&greeting(18)).await;
+            asked.send_greeting(&greeting(18)).await;
             app.begin_at(1);
             // As on a connection to the server itself.
-            assert_eq!(app.hear_end().await, PeerEnd::Closed);
+            assert_eq!(app.receive_end().await, PeerEnd::Closed);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
         assert_eq!(ended.err().unwrap().kind, FailureKind::BackendLost);
@@ -101,17 +101,17 @@ fn a_backend_that_closes_between_two_commands_ends_the_session_without_an_error(
             let (mut app, mut db) = (stage.app, stage.db);
             let script = async {
                 app.send(&query("DO 1")).await;
-                db.hear_command().await;
-                db.say(OK).await;
+                db.receive_command().await;
+                db.send_payload(OK).await;
                 app.begin_at(1);
-                assert_eq!(app.hear().await, OK);
+                assert_eq!(app.receive().await, OK);
                 db.send(&farewell).await;
                 drop(db);
                 app.begin_at(0);
                 if !farewell.is_empty() {
-                    assert_eq!(app.hear_err().await.0, 1053);
+                    assert_eq!(app.receive_err().await.0, 1053);
                 }
-                assert_eq!(app.hear_end().await, PeerEnd::Closed);
+                assert_eq!(app.receive_end().await, PeerEnd::Closed);
             };
             let (ended, ()) = tokio::join!(run(stage.session, &world), script);
             assert_eq!(ended.unwrap(), SessionEnd::BackendClosed);
@@ -178,9 +178,9 @@ fn a_statement_of_a_client_that_is_gone_ends_at_once_if_configured() {
         let script = async {
             let (mut app, mut db) = (stage.app, stage.db);
             app.send(&query("SELECT SLEEP(10)")).await;
-            db.hear_command().await;
+            db.receive_command().await;
             drop(app);
-            assert_eq!(db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(db.receive_end().await, PeerEnd::Reset);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
         assert_eq!(ended.err().unwrap().kind, FailureKind::ClientLeft);
@@ -201,11 +201,11 @@ fn statements_before_a_quit_are_carried_out_for_a_client_that_has_gone() {
             let both = [query("COMMIT"), packet(0, &[1])].concat();
             app.send(&both).await;
             drop(app);
-            assert_eq!(db.hear_command().await, b"\x03COMMIT");
-            assert_eq!(db.hear_command().await, [1]);
+            assert_eq!(db.receive_command().await, b"\x03COMMIT");
+            assert_eq!(db.receive_command().await, [1]);
             settle().await;
             db.begin_at(1);
-            db.say(OK).await;
+            db.send_payload(OK).await;
             drop(db);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
@@ -231,10 +231,10 @@ fn a_place_at_the_backend_is_free_when_its_session_has_ended() {
 /// A client that opens a transaction at the backend.
 pub async fn begin(app: &mut Peer, db: &mut Peer) {
     app.begin_at(0);
-    app.say(b"\x03BEGIN").await;
-    assert_eq!(db.hear_command().await, b"\x03BEGIN");
-    db.say(OK_IN_TRANSACTION).await;
-    assert_eq!(app.hear().await, OK_IN_TRANSACTION);
+    app.send_payload(b"\x03BEGIN").await;
+    assert_eq!(db.receive_command().await, b"\x03BEGIN");
+    db.send_payload(OK_IN_TRANSACTION).await;
+    assert_eq!(app.receive().await, OK_IN_TRANSACTION);
 }
 
 #[test]
@@ -251,10 +251,10 @@ fn a_server_that_hangs_is_given_up_within_a_statement_and_kept_between_two() {
             settle().await;
             assert!(!control.is_asked(Ask::BackendDown), "nothing waits for it");
             app.begin_at(0);
-            app.say(b"\x03COMMIT").await;
-            db.hear_command().await;
+            app.send_payload(b"\x03COMMIT").await;
+            db.receive_command().await;
             control.ask(Ask::BackendDown);
-            let (number, text) = app.hear_err().await;
+            let (number, text) = app.receive_err().await;
             assert_eq!(number, 1158);
             assert!(text.contains("health.timeout_down"), "{text}");
             assert!(

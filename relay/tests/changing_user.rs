@@ -45,19 +45,19 @@ fn a_session_goes_on_behind_a_change_of_the_user_whatever_the_backend_says() {
                 b"fresh scramble bytes",
             );
             let script = async {
-                app.say(&change_to(b"other")).await;
-                assert_eq!(db.hear_command().await, change_to(b"other"));
-                db.say(&request).await;
-                assert_eq!(app.hear().await, request);
-                app.say(b"answer").await;
-                assert_eq!(db.hear().await, b"answer");
-                db.say(end).await;
-                assert_eq!(app.hear().await, end);
+                app.send_payload(&change_to(b"other")).await;
+                assert_eq!(db.receive_command().await, change_to(b"other"));
+                db.send_payload(&request).await;
+                assert_eq!(app.receive().await, request);
+                app.send_payload(b"answer").await;
+                assert_eq!(db.receive().await, b"answer");
+                db.send_payload(end).await;
+                assert_eq!(app.receive().await, end);
                 app.begin_at(0);
-                app.say(b"\x03DO 1").await;
-                assert_eq!(db.hear_command().await, b"\x03DO 1");
-                db.say(OK).await;
-                assert_eq!(app.hear().await, OK);
+                app.send_payload(b"\x03DO 1").await;
+                assert_eq!(db.receive_command().await, b"\x03DO 1");
+                db.send_payload(OK).await;
+                assert_eq!(app.receive().await, OK);
                 drop(app);
             };
             let (ended, ()) = tokio::join!(run(stage.session, &world), script);
@@ -75,17 +75,17 @@ fn a_change_of_the_user_waits_for_the_replies_to_what_was_sent_before() {
         let script = async {
             let both = [packet(0, b"\x03DO 1"), packet(0, &change_to(b"other"))].concat();
             app.send(&both).await;
-            assert_eq!(db.hear_command().await, b"\x03DO 1");
+            assert_eq!(db.receive_command().await, b"\x03DO 1");
             let early = timeout(Duration::from_secs(1), db.try_hear()).await;
             assert!(early.is_err(), "its reply would be taken for that to DO 1");
             db.begin_at(1);
-            db.say(OK).await;
+            db.send_payload(OK).await;
             app.begin_at(1);
-            assert_eq!(app.hear().await, OK);
-            assert_eq!(db.hear_command().await, change_to(b"other"));
+            assert_eq!(app.receive().await, OK);
+            assert_eq!(db.receive_command().await, change_to(b"other"));
             app.begin_at(1);
-            db.say(OK).await;
-            assert_eq!(app.hear().await, OK);
+            db.send_payload(OK).await;
+            assert_eq!(app.receive().await, OK);
             drop(app);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
@@ -111,10 +111,10 @@ fn a_change_to_an_account_whose_script_would_see_nothing_is_refused_unsent() {
                 settle().await;
                 app.send(&whole[cut..]).await;
                 app.begin_at(1);
-                let (number, _) = app.hear_err().await;
+                let (number, _) = app.receive_err().await;
                 assert_eq!(number, 1105);
                 assert_eq!(
-                    db.hear_end().await,
+                    db.receive_end().await,
                     PeerEnd::Reset,
                     "nothing has come before"
                 );
@@ -140,7 +140,7 @@ fn a_change_of_the_user_of_absurd_length_is_not_kept() {
             app.send(&[0, 0, 0x10, 0, 0x11]).await;
             app.begin_at(1);
             let _ = app.try_hear().await;
-            assert_eq!(db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(db.receive_end().await, PeerEnd::Reset);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
         assert_eq!(ended.err().unwrap().kind, FailureKind::PayloadTooLarge);
@@ -155,11 +155,11 @@ fn a_session_that_is_killed_within_a_change_of_the_user_ends() {
         let control = &stage.registered.control;
         let (mut app, mut db) = (stage.app, stage.db);
         let script = async {
-            app.say(&change_to(b"other")).await;
-            db.hear_command().await;
+            app.send_payload(&change_to(b"other")).await;
+            db.receive_command().await;
             settle().await;
             control.ask(Ask::KillSession);
-            assert_eq!(db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(db.receive_end().await, PeerEnd::Reset);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
         assert_eq!(ended.err().unwrap().kind, FailureKind::Killed);
@@ -173,11 +173,11 @@ fn a_backend_that_breaks_off_a_change_of_the_user_is_named_to_the_client() {
         let stage = world.stage();
         let (mut app, mut db) = (stage.app, stage.db);
         let script = async {
-            app.say(&change_to(b"other")).await;
-            db.hear_command().await;
+            app.send_payload(&change_to(b"other")).await;
+            db.receive_command().await;
             db.send(&[7, 0, 0, 1, 0]).await;
             drop(db);
-            let (number, text) = app.hear_err().await;
+            let (number, text) = app.receive_err().await;
             assert_eq!(number, 1429);
             assert!(text.contains("closed within a packet"), "{text}");
         };
@@ -193,13 +193,13 @@ fn a_session_that_quits_behind_a_change_of_the_user_has_quit() {
         let stage = world.stage();
         let (mut app, mut db) = (stage.app, stage.db);
         let script = async {
-            app.say(&change_to(b"other")).await;
-            db.hear_command().await;
-            db.say(OK).await;
-            assert_eq!(app.hear().await, OK);
+            app.send_payload(&change_to(b"other")).await;
+            db.receive_command().await;
+            db.send_payload(OK).await;
+            assert_eq!(app.receive().await, OK);
             app.begin_at(0);
-            app.say(&[1]).await;
-            assert_eq!(db.hear_command().await, [1]);
+            app.send_payload(&[1]).await;
+            assert_eq!(db.receive_command().await, [1]);
             drop(db);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);

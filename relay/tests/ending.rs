@@ -52,11 +52,11 @@ fn a_session_that_is_killed_ends_without_a_word_and_its_statement_with_it() {
     play(async {
         let world = World::plain();
         let ended = around(&world, greeting(THREAD_ID), async |mut it: Scene<'_>| {
-            it.app.say(b"\x03SELECT SLEEP(10)").await;
-            it.db.hear_command().await;
+            it.app.send_payload(b"\x03SELECT SLEEP(10)").await;
+            it.db.receive_command().await;
             it.control.ask(Ask::KillSession);
-            assert_eq!(it.app.hear_end().await, PeerEnd::Closed);
-            assert_eq!(it.db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(it.app.receive_end().await, PeerEnd::Closed);
+            assert_eq!(it.db.receive_end().await, PeerEnd::Reset);
         });
         let failure = ended.await.err().unwrap();
         assert_eq!(failure.kind, FailureKind::Killed);
@@ -74,11 +74,11 @@ fn a_session_is_drained_between_two_transactions() {
             it.control.ask(Ask::Drain);
             settle().await;
             it.app.begin_at(0);
-            it.app.say(b"\x03COMMIT").await;
-            assert_eq!(it.db.hear_command().await, b"\x03COMMIT");
-            it.db.say(OK).await;
-            assert_eq!(it.app.hear().await, OK);
-            assert_eq!(it.app.hear_end().await, PeerEnd::Closed);
+            it.app.send_payload(b"\x03COMMIT").await;
+            assert_eq!(it.db.receive_command().await, b"\x03COMMIT");
+            it.db.send_payload(OK).await;
+            assert_eq!(it.app.receive().await, OK);
+            assert_eq!(it.app.receive_end().await, PeerEnd::Closed);
         });
         assert_eq!(ended.await.unwrap(), SessionEnd::Drained);
         assert!(world.environment.reports().is_empty());
@@ -90,10 +90,10 @@ fn a_statement_that_runs_when_the_proxy_has_to_stop_is_killed_and_its_client_tol
     play(async {
         let world = World::plain();
         let ended = around(&world, greeting(THREAD_ID), async |mut it: Scene<'_>| {
-            it.app.say(b"\x03SELECT SLEEP(10)").await;
-            it.db.hear_command().await;
+            it.app.send_payload(b"\x03SELECT SLEEP(10)").await;
+            it.db.receive_command().await;
             it.control.ask(Ask::Stop);
-            let (number, text) = it.app.hear_err().await;
+            let (number, text) = it.app.receive_err().await;
             assert_eq!(number, 1053);
             assert!(text.contains("did not end in time"), "{text}");
         });
@@ -112,11 +112,11 @@ fn a_transaction_that_was_idle_for_too_long_is_told_behind_the_clients_next_comm
             begin(&mut it.app, &mut it.db).await;
             it.control.ask(Ask::IdleTransaction);
             // The locks are free at once, whenever the client speaks.
-            assert_eq!(it.db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(it.db.receive_end().await, PeerEnd::Reset);
             settle().await;
             it.app.begin_at(0);
-            it.app.say(b"\x03COMMIT").await;
-            let (number, text) = it.app.hear_err().await;
+            it.app.send_payload(b"\x03COMMIT").await;
+            let (number, text) = it.app.receive_err().await;
             assert_eq!(number, 4031);
             assert!(text.contains("is rolled back"), "{text}");
             assert_eq!(
@@ -141,15 +141,15 @@ fn a_statement_that_runs_is_no_idle_transaction() {
         let ended = around(&world, greeting(THREAD_ID), async |mut it: Scene<'_>| {
             begin(&mut it.app, &mut it.db).await;
             it.app.begin_at(0);
-            it.app.say(b"\x03UPDATE t SET a = 1").await;
-            it.db.hear_command().await;
+            it.app.send_payload(b"\x03UPDATE t SET a = 1").await;
+            it.db.receive_command().await;
             it.control.ask(Ask::IdleTransaction);
             it.control.ask(Ask::IdleTimeout);
             settle().await;
             let asked = [Ask::IdleTransaction, Ask::IdleTimeout];
             assert!(!asked.iter().any(|ask| it.control.is_asked(*ask)));
-            it.db.say(OK_IN_TRANSACTION).await;
-            assert_eq!(it.app.hear().await, OK_IN_TRANSACTION);
+            it.db.send_payload(OK_IN_TRANSACTION).await;
+            assert_eq!(it.app.receive().await, OK_IN_TRANSACTION);
         });
         assert!(ended.await.is_ok());
     });
@@ -171,10 +171,10 @@ fn an_idle_session_is_told_of_its_end_only_where_its_server_would_tell_it() {
             let ended = around(&world, greeting, async |mut it: Scene<'_>| {
                 it.control.ask(Ask::IdleTimeout);
                 if is_told {
-                    let (number, _) = it.app.hear_err().await;
+                    let (number, _) = it.app.receive_err().await;
                     assert_eq!(number, 4031, "{version}");
                 }
-                assert_eq!(it.app.hear_end().await, PeerEnd::Closed, "{version}");
+                assert_eq!(it.app.receive_end().await, PeerEnd::Closed, "{version}");
             });
             let failure = ended.await.err().unwrap();
             assert_eq!(failure.kind, FailureKind::IdleTimeout);
@@ -198,8 +198,8 @@ fn sessions_of_a_disabled_backend_end_with_what_became_of_their_statement() {
                 }
                 if runs {
                     it.app.begin_at(0);
-                    it.app.say(b"\x03DO SLEEP(10)").await;
-                    it.db.hear_command().await;
+                    it.app.send_payload(b"\x03DO SLEEP(10)").await;
+                    it.db.receive_command().await;
                 }
                 // Another backend was disabled.
                 it.control.ask(Ask::BackendDisabled);
@@ -212,11 +212,11 @@ fn sessions_of_a_disabled_backend_end_with_what_became_of_their_statement() {
                 it.world.environment.publish(vec![disabled]);
                 it.control.ask(Ask::BackendDisabled);
                 if let (true, Some(told)) = (runs, told) {
-                    let (number, text) = it.app.hear_err().await;
+                    let (number, text) = it.app.receive_err().await;
                     assert_eq!(number, 1158);
                     assert!(text.ends_with(told), "{text}");
                 }
-                assert_eq!(it.db.hear_end().await, PeerEnd::Reset);
+                assert_eq!(it.db.receive_end().await, PeerEnd::Reset);
             });
             let failure = ended.await.err().unwrap();
             assert_eq!(failure.kind, FailureKind::BackendDisabled);
@@ -241,10 +241,10 @@ fn a_session_that_is_asked_nothing_goes_on_when_another_one_ends() {
         let script = async {
             control.ask(Ask::KillSession);
             settle().await;
-            app.say(b"\x03DO 1").await;
-            db.hear_command().await;
-            db.say(OK).await;
-            assert_eq!(app.hear().await, OK);
+            app.send_payload(b"\x03DO 1").await;
+            db.receive_command().await;
+            db.send_payload(OK).await;
+            assert_eq!(app.receive().await, OK);
             drop(app);
         };
         let (one, other, ()) =

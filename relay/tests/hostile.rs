@@ -22,10 +22,10 @@ fn a_command_out_of_order_is_not_passed_on() {
         let script = async {
             app.send(&packet(3, b"\x03DO 1")).await;
             app.begin_at(1);
-            let (number, text) = app.hear_err().await;
+            let (number, text) = app.receive_err().await;
             assert_eq!(number, 1156);
             assert!(text.contains("sequence id 3 where 0 belongs"), "{text}");
-            assert_eq!(db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(db.receive_end().await, PeerEnd::Reset);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
         assert_eq!(ended.err().unwrap().kind, FailureKind::ClientProtocol);
@@ -39,10 +39,10 @@ fn a_reply_out_of_order_ends_the_session_and_is_told_to_the_control_plane() {
         let stage = world.stage();
         let (mut app, mut db) = (stage.app, stage.db);
         let script = async {
-            app.say(b"\x03DO 1").await;
-            db.hear_command().await;
+            app.send_payload(b"\x03DO 1").await;
+            db.receive_command().await;
             db.send(&packet(7, OK)).await;
-            let (number, text) = app.hear_err().await;
+            let (number, text) = app.receive_err().await;
             assert_eq!(number, 1158);
             assert!(text.starts_with("Backend db1 broke the protocol"), "{text}");
         };
@@ -69,10 +69,10 @@ fn a_statement_over_the_limit_is_refused_by_its_header() {
             long.truncate(5);
             app.send(&long).await;
             app.begin_at(1);
-            let (number, text) = app.hear_err().await;
+            let (number, text) = app.receive_err().await;
             assert_eq!(number, 1153);
             assert!(text.contains("limits.packet_bytes_max"), "{text}");
-            assert_eq!(db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(db.receive_end().await, PeerEnd::Reset);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
         assert_eq!(ended.err().unwrap().kind, FailureKind::PayloadTooLarge);
@@ -136,7 +136,7 @@ proptest! {
             let script = async {
                 let (mut app, mut db) = (stage.app.into_end(), stage.db);
                 app.write_all(&query("SELECT 1")).await.unwrap();
-                db.hear_command().await;
+                db.receive_command().await;
                 db.try_send(&sent).await.ok();
                 dialogues::settle().await;
                 drop(db);

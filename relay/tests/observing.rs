@@ -32,17 +32,17 @@ fn counted(world: &World) -> Vec<(String, u64, u64)> {
 /// Says a command, which the server answers so.
 async fn exchange((app, db): (&mut Peer, &mut Peer), command: &[u8], reply: &[u8]) {
     app.begin_at(0);
-    app.say(command).await;
-    assert_eq!(db.hear_command().await, command);
+    app.send_payload(command).await;
+    assert_eq!(db.receive_command().await, command);
     db.send(&packet(1, reply)).await;
-    assert_eq!(app.hear().await, reply);
+    assert_eq!(app.receive().await, reply);
 }
 
 /// Says a command that has no reply.
 async fn tell((app, db): (&mut Peer, &mut Peer), command: &[u8]) {
     app.begin_at(0);
-    app.say(command).await;
-    assert_eq!(db.hear_command().await, command);
+    app.send_payload(command).await;
+    assert_eq!(db.receive_command().await, command);
 }
 
 /// Plays a script with the client and the server of a session, to the session's end.

@@ -81,8 +81,8 @@ fn commands_that_are_sent_ahead_pass_at_once_and_their_replies_in_order() {
         let script = async {
             let both = [query("SELECT 1"), query("SELECT 2")].concat();
             app.send(&both).await;
-            assert_eq!(db.hear_command().await, b"\x03SELECT 1");
-            assert_eq!(db.hear_command().await, b"\x03SELECT 2");
+            assert_eq!(db.receive_command().await, b"\x03SELECT 1");
+            assert_eq!(db.receive_command().await, b"\x03SELECT 2");
             let (first, second) = (result(1, b"one"), result(2, b"two"));
             db.send(&[first.clone(), second.clone()].concat()).await;
             let mut app = app.into_end();
@@ -136,7 +136,7 @@ fn a_client_that_has_closed_its_sending_side_still_gets_its_whole_reply() {
             let mut app = app;
             app.send(&query("SELECT it")).await;
             let mut app = app.shut_down().await;
-            db.hear_command().await;
+            db.receive_command().await;
             settle().await;
             db.send(&reply).await;
             let mut heard = vec![0; reply.len()];
@@ -180,13 +180,13 @@ fn what_was_read_ahead_at_the_login_is_the_first_to_pass() {
         assert_eq!(obstacles, [Some(JoinObstacle::Socket)]);
         let script = async {
             let mut db = dialogues::peer::Peer::new(db);
-            assert_eq!(db.hear_command().await, b"\x03SELECT 1");
+            assert_eq!(db.receive_command().await, b"\x03SELECT 1");
             let mut app = dialogues::peer::Peer::new(app);
             app.begin_at(1);
-            db.say(OK).await;
-            assert_eq!(app.hear().await, OK);
+            db.send_payload(OK).await;
+            assert_eq!(app.receive().await, OK);
             drop(app);
-            assert_eq!(db.hear_end().await, PeerEnd::Closed);
+            assert_eq!(db.receive_end().await, PeerEnd::Closed);
         };
         let (ended, ()) = tokio::join!(run(session, &world), script);
         assert_eq!(ended.unwrap(), SessionEnd::ClientClosed);

@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    fn told(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
+    fn describe(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
         let mut text = String::new();
         for (object, lines) in differences(before, after) {
             text.push_str(&object.name);
@@ -156,14 +156,14 @@ mod tests {
     fn only_changed_created_and_dropped_objects_are_listed() {
         let before = [table("a", "1\n2\n3"), table("b", "x"), table("c", "same")];
         let after = [table("a", "1\n4\n3"), table("c", "same"), table("d", "new")];
-        assert_eq!(told(&before, &after), "a 1-2+4 3|b-x|d+new|");
-        assert_eq!(told(&after, &after), "");
+        assert_eq!(describe(&before, &after), "a 1-2+4 3|b-x|d+new|");
+        assert_eq!(describe(&after, &after), "");
     }
 
     #[test]
     fn lines_in_common_stay_and_texts_that_are_too_long_are_others() {
         assert_eq!(
-            told(
+            describe(
                 &[table("a", "a\nb\nc\nd\ne")],
                 &[table("a", "a\nc\nx\nd\nf\ne")]
             ),

@@ -128,36 +128,36 @@ mod tests {
         names.iter().map(table).collect()
     }
 
-    fn told(kind: &str, names: &[&str]) -> Option<(OnlineChangeStep, String)> {
+    fn describe(kind: &str, names: &[&str]) -> Option<(OnlineChangeStep, String)> {
         let online_change_step = online_change_step(kind, &tables(names));
         online_change_step.map(|(online_change_step, table)| (online_change_step, table.name))
     }
 
     #[test]
     fn the_renames_of_both_tools_are_the_change() {
-        let change = told("RENAME TABLE", &["t", "_t_del", "_t_gho"]);
+        let change = describe("RENAME TABLE", &["t", "_t_del", "_t_gho"]);
         assert_eq!(
             change,
             Some((OnlineChangeStep::CutOver(Tool::GhOst), "t".to_owned()))
         );
-        let change = told("RENAME TABLE", &["t", "_t_old", "_t_new"]);
+        let change = describe("RENAME TABLE", &["t", "_t_old", "_t_new"]);
         let tool = Tool::PtOnlineSchemaChange;
         assert_eq!(
             change,
             Some((OnlineChangeStep::CutOver(tool), "t".to_owned()))
         );
-        assert_eq!(told("RENAME TABLE", &["t", "u"]), None);
-        assert_eq!(told("RENAME TABLE", &["t", "_u_old", "_u_new"]), None);
+        assert_eq!(describe("RENAME TABLE", &["t", "u"]), None);
+        assert_eq!(describe("RENAME TABLE", &["t", "_u_old", "_u_new"]), None);
     }
 
     #[test]
     fn changes_of_a_helper_table_are_steps() {
         let step = Some((OnlineChangeStep::Step(Tool::GhOst), "t".to_owned()));
-        assert_eq!(told("CREATE TABLE", &["_t_gho"]), step);
-        assert_eq!(told("ALTER TABLE", &["_t_gho"]), step);
-        assert_eq!(told("DROP TABLE", &["_t_ghc", "_t_del"]), step);
-        assert_eq!(told("ALTER TABLE", &["t"]), None);
-        assert_eq!(told("ALTER TABLE", &["_new"]), None);
+        assert_eq!(describe("CREATE TABLE", &["_t_gho"]), step);
+        assert_eq!(describe("ALTER TABLE", &["_t_gho"]), step);
+        assert_eq!(describe("DROP TABLE", &["_t_ghc", "_t_del"]), step);
+        assert_eq!(describe("ALTER TABLE", &["t"]), None);
+        assert_eq!(describe("ALTER TABLE", &["_new"]), None);
     }
 
     #[test]

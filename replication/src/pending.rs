@@ -65,7 +65,7 @@ impl PendingTransactions {
     }
 
     /// Whether the server is being asked.
-    pub fn is_asking(&self) -> bool {
+    pub fn is_querying(&self) -> bool {
         self.question.is_some()
     }
 

@@ -287,7 +287,7 @@ impl Stream {
                 let is_ack_due = self.acknowledger.as_ref().is_some_and(Acknowledger::is_due);
                 tokio::select! {
                     biased;
-                    answered = pending.answered(), if pending.is_asking() => {
+                    answered = pending.answered(), if pending.is_querying() => {
                         let (transaction, observation) = answered?;
                         self.record_changes(&transaction, observation)?;
                         self.record_unchanging(pending)?;

@@ -106,7 +106,7 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
         Transaction::Open => return Wanted::Same(Why::InTransaction),
         Transaction::Reading if !ends_reading(facts) => return Wanted::Same(Why::InTransaction),
         Transaction::Reading => return Wanted::Primary(Why::EndsReading),
-        Transaction::Optimistic if optimistic::stays(facts) => {
+        Transaction::Optimistic if optimistic::has_nothing_to_commit(facts) => {
             return Wanted::Same(Why::InTransaction);
         }
         Transaction::Optimistic => return Wanted::Primary(Why::EndsOptimism),

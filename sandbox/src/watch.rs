@@ -72,14 +72,14 @@ pub async fn watch(
     }
     let ThreadChannels { ready, stop, over } = line;
     tokio::select! {
-        () = pass_on(interrupts, ready, stop, load) => (),
+        () = forward_signals(interrupts, ready, stop, load) => (),
         _ = over => (),
     }
 }
 
 /// A proxy that runs hears SIGINT and SIGTERM itself, and takes a second one for impatience. What
 /// comes before, and SIGHUP, which it understands otherwise, is for the sandbox to pass on.
-async fn pass_on(
+async fn forward_signals(
     mut interrupts: Interrupts,
     ready: oneshot::Receiver<()>,
     stop: oneshot::Sender<()>,

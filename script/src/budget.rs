@@ -82,7 +82,7 @@ impl Budget {
         let budget = Arc::clone(self);
         let triggers = HookTriggers::new().every_nth_instruction(STEP);
         lua.set_global_hook(triggers, move |lua, _| {
-            budget.look(lua, &collect)?;
+            budget.check_step(lua, &collect)?;
             Ok(VmState::Continue)
         })
     }
@@ -149,10 +149,10 @@ impl Budget {
     ///
     /// # Errors
     /// The one that ends the call: there is not as much memory left for it, or no time.
-    pub(crate) fn look_at(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
+    pub(crate) fn check(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
         match bytes > self.memory_left(lua) {
             true => Err(self.lacks_memory(lua)),
-            false => self.look_at_time(lua),
+            false => self.check_time(lua),
         }
     }
 
@@ -180,14 +180,14 @@ impl Budget {
     ///
     /// # Errors
     /// The one that ends the call.
-    pub(crate) fn look_at_time(&self, lua: &Lua) -> mlua::Result<()> {
+    pub(crate) fn check_time(&self, lua: &Lua) -> mlua::Result<()> {
         match self.now() > self.deadline.load(Relaxed) {
             true => Err(self.pass(lua, Limit::Time, 1)),
             false => Ok(()),
         }
     }
 
-    fn look(&self, lua: &Lua, collect: &Function) -> mlua::Result<()> {
+    fn check_step(&self, lua: &Lua, collect: &Function) -> mlua::Result<()> {
         if !self.is_running.load(Relaxed) {
             return Ok(());
         }

@@ -41,7 +41,7 @@ fn execute(arguments: &Arguments<'_>, budget: &Budget) -> mlua::Result<i32> {
     };
     if !ends_in_time(&mut child, budget) {
         end(&mut child);
-        budget.look_at_time(arguments.lua())?;
+        budget.check_time(arguments.lua())?;
     }
     Ok(child.wait().map_or(FAILED, ExitStatusExt::into_raw))
 }

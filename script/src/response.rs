@@ -46,10 +46,8 @@ pub(crate) fn encode(
 }
 
 /// What is built counts as the script's memory, and as its time.
-fn look(lua: &Lua, budget: &Budget, bytes: usize) -> Result<(), String> {
-    budget
-        .look_at(lua, bytes)
-        .map_err(|error| error.to_string())
+fn check(lua: &Lua, budget: &Budget, bytes: usize) -> Result<(), String> {
+    budget.check(lua, bytes).map_err(|error| error.to_string())
 }
 
 fn put(
@@ -163,7 +161,7 @@ fn raw(
         let at = payloads.len() + 1;
         let bytes = coerced(lua, packet)
             .ok_or_else(|| format!("proxy.response.packets[{at}] has to be a string"))?;
-        look(lua, budget, taken(payloads) + bytes.len())?;
+        check(lua, budget, taken(payloads) + bytes.len())?;
         payloads.put(|out| out.extend_from_slice(&bytes));
     }
     match payloads.is_empty() {
@@ -266,13 +264,13 @@ fn row(
                 // Strings end at the first NUL, as they always have.
                 let end = bytes.iter().position(|byte| *byte == 0);
                 let bytes = &bytes[..end.unwrap_or(bytes.len())];
-                look(lua, budget, taken + payload.len() + bytes.len())?;
+                check(lua, budget, taken + payload.len() + bytes.len())?;
                 put_lenenc_bytes(&mut payload, bytes);
             }
             None => payload.push(NULL),
         }
     }
-    look(lua, budget, taken + payload.len())?;
+    check(lua, budget, taken + payload.len())?;
     Ok(payload)
 }
 

@@ -271,7 +271,7 @@ impl Scripts {
     }
 
     /// Backends that were down for a while may be tried again.
-    pub fn look_again(&self) {
+    pub fn retry_backends(&self) {
         self.tell(|_, module| module.raw_get::<Function>("look_again")?.call(()));
     }
 

@@ -107,7 +107,7 @@ impl Session {
             files: files.to_vec(),
             has_ended: false,
         };
-        let looked = session.look();
+        let looked = session.note_hooks();
         looked.map_err(|fault| SessionFault::Raised(cannot_be_asked(&fault)))?;
         Ok(session)
     }
@@ -482,8 +482,8 @@ impl Session {
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Decision {
         self.refusal = None;
-        let has_begun = matches!(way, HookCall::GoesOn(_));
-        if !has_begun && !self.has(hook) {
+        let has_started = matches!(way, HookCall::GoesOn(_));
+        if !has_started && !self.has(hook) {
             return Decision::Nothing;
         }
         let outcome = match self.scripts.run_hook(way, &self.table, arguments) {
@@ -496,7 +496,7 @@ impl Session {
         self.has_rows |= outcome.has_rows();
         self.wants_close = outcome.wants_close();
         if outcome.has_changed()
-            && let Err(fault) = self.look()
+            && let Err(fault) = self.note_hooks()
         {
             return self.refuse_unasked(&fault);
         }
@@ -520,7 +520,7 @@ impl Session {
         self.queued = usize::MAX;
         self.has_moved = true;
         let scripts = self.scripts.clone();
-        if let Err(fault) = self.look_by(&scripts.functions().recover) {
+        if let Err(fault) = self.note_hooks_by(&scripts.functions().recover) {
             return self.refuse_unasked(&fault);
         }
         let Some(limit) = fault.limit else {
@@ -548,12 +548,12 @@ impl Session {
     }
 
     /// Notes which hooks there are.
-    fn look(&mut self) -> Result<(), Fault> {
+    fn note_hooks(&mut self) -> Result<(), Fault> {
         let scripts = self.scripts.clone();
-        self.look_by(&scripts.functions().find_hooks)
+        self.note_hooks_by(&scripts.functions().find_hooks)
     }
 
-    fn look_by(&mut self, look: &Function) -> Result<(), Fault> {
+    fn note_hooks_by(&mut self, look: &Function) -> Result<(), Fault> {
         let found = self.scripts.run::<Table>(look, &self.table)?;
         for hook in Hook::ALL {
             self.has[hook as usize] = found.raw_get(hook.name()).unwrap_or_default();

@@ -6,7 +6,7 @@ use script::{Decision, Hook};
 use wire::{Command, errors};
 
 use crate::injected::Queue;
-use crate::stage::{Stage, asks_for_file, has_reply, say_all, send_packet, swallow_file};
+use crate::stage::{Stage, asks_for_file, has_reply, send_all, send_packet, swallow_file};
 use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
@@ -167,7 +167,7 @@ fn answer(stage: &mut impl Stage, incoming: &Incoming) -> bool {
     };
     let asks_for_file = asks_for_file(incoming.command, &payloads);
     let bridge = Bridge::new(stage.capabilities());
-    say_all(
+    send_all(
         stage,
         sequence,
         &bridge.for_client(incoming.command, payloads),

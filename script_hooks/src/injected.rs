@@ -9,7 +9,7 @@ use wire::{Command, errors};
 
 use crate::packets::{incoming_of, payloads_of, reply_facts};
 use crate::stage::{
-    Stage, asks_for_file, has_reply, lacks_server, say_all, send_packet, swallow_file,
+    Stage, asks_for_file, has_reply, lacks_server, send_all, send_packet, swallow_file,
 };
 use crate::waiting::{Settled, interrupted, settle};
 use link::client_command::Incoming;
@@ -247,7 +247,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         let command = self.incoming.command;
         let sends_file = asks_for_file(command, &payloads) && !self.is_told;
         let told = Bridge::new(self.stage.capabilities()).for_client(command, payloads);
-        self.send_result(|stage, sequence| say_all(stage, sequence, &told));
+        self.send_result(|stage, sequence| send_all(stage, sequence, &told));
         match sends_file {
             true => swallow_file(self.stage, self.sequence).await,
             false => Ok(()),

@@ -66,7 +66,7 @@ pub trait Stage {
     /// Runs a statement in a session beside this one, where its place says. `None`: the command is to end.
     async fn ask_apart(
         &mut self,
-        inquiry: ScriptQuery,
+        script_query: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, SessionError>;
 
@@ -124,11 +124,11 @@ pub async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), Se
 pub fn send_packet(stage: &mut impl Stage, sequence: u8, payload: &[u8]) {
     let mut payloads = Payloads::default();
     payloads.put(|out| out.extend_from_slice(payload));
-    say_all(stage, sequence, &payloads);
+    send_all(stage, sequence, &payloads);
 }
 
 /// Sends the client several packets, with ids from this one on.
-pub fn say_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads) {
+pub fn send_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads) {
     let client = stage.client();
     let mut packets = Vec::with_capacity(payloads.bytes() + 4 * payloads.len());
     let mut next = client.transport.frame_sequence().unwrap_or(sequence);

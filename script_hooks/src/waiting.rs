@@ -79,13 +79,13 @@ async fn fulfil(
             Some(()) => WaitEnd::Given(WishOutcome::Time),
             None => WaitEnd::Killed,
         },
-        Some(Wish::Query(inquiry)) if inquiry.hint.is_none() => {
-            match ask(stage, &inquiry, sequence).await? {
+        Some(Wish::Query(script_query)) if script_query.hint.is_none() => {
+            match ask(stage, &script_query, sequence).await? {
                 Ok(given) => WaitEnd::Given(given),
                 Err(after) => WaitEnd::Over(after),
             }
         }
-        Some(Wish::Query(inquiry)) => match stage.ask_apart(inquiry, sequence).await? {
+        Some(Wish::Query(script_query)) => match stage.ask_apart(script_query, sequence).await? {
             Some(Ok(heard)) => WaitEnd::Given(given(heard, stage.capabilities())),
             Some(Err(refusal)) => WaitEnd::Given(refused(&refusal)),
             None => WaitEnd::Killed,
@@ -97,11 +97,11 @@ async fn fulfil(
 /// Runs a statement in the session itself. `Err`: the session ends with it.
 async fn ask(
     stage: &mut impl Stage,
-    inquiry: &ScriptQuery,
+    script_query: &ScriptQuery,
     sequence: u8,
 ) -> Result<Result<WishOutcome, After>, SessionError> {
     // Its file is the client's to send, for a statement of its own.
-    let facts = sql::facts(&inquiry.text, sql::Flags::default());
+    let facts = sql::facts(&script_query.text, sql::Flags::default());
     if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
         return Ok(Ok(refused("a script cannot run LOAD DATA")));
     }
@@ -114,10 +114,10 @@ async fn ask(
         reports: Reports::Stay,
     };
     let capabilities = stage.capabilities();
-    if let Some(parameters) = &inquiry.parameters {
-        return ask_bound(stage, &inquiry.text, parameters, towards).await;
+    if let Some(parameters) = &script_query.parameters {
+        return ask_bound(stage, &script_query.text, parameters, towards).await;
     }
-    let incoming = incoming_of(Command::QUERY, &query(&inquiry.text, capabilities));
+    let incoming = incoming_of(Command::QUERY, &query(&script_query.text, capabilities));
     stage.bound_next();
     let (heard, after) = stage.ask(incoming, towards).await?;
     Ok(match after {

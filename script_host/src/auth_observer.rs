@@ -31,7 +31,7 @@ impl<'a> AuthObserver<'a> {
 }
 
 impl LoginObserver for AuthObserver<'_> {
-    fn hears(&mut self, payload: &[u8]) -> Relayed {
+    fn observe(&mut self, payload: &[u8]) -> Relayed {
         if !self.script.has(Hook::ReadAuthResult) {
             return Relayed::AsItIs;
         }

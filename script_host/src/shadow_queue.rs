@@ -112,7 +112,7 @@ impl ShadowStatement {
 /// A script's query in the queue.
 pub struct QueuedScriptQuery {
     /// The statement, as the script has sent it.
-    pub inquiry: ScriptQuery,
+    pub query: ScriptQuery,
     /// The script that has sent it.
     pub scripts: Scripts,
     /// Where the reply goes.
@@ -125,7 +125,7 @@ pub type Replied = Result<(Command, ObservedReply), String>;
 impl QueuedScriptQuery {
     /// About so many bytes wait with it.
     pub fn bytes(&self) -> usize {
-        let parameters = self.inquiry.parameters.as_ref();
-        self.inquiry.text.len() + parameters.map_or(0, Parameters::bytes)
+        let parameters = self.query.parameters.as_ref();
+        self.query.text.len() + parameters.map_or(0, Parameters::bytes)
     }
 }

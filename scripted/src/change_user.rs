@@ -71,9 +71,9 @@ impl Scripted {
         let (from_client, from_backend) = (ahead(client), ahead(backend));
         self.client.inbox.put(&from_client);
         server.inbox = from_backend;
-        let mut heard = ObservedReply::nothing();
-        heard.is_reply = true;
-        heard.has_passed = true;
+        let mut observed = ObservedReply::nothing();
+        observed.is_reply = true;
+        observed.has_passed = true;
         match end.map_err(|failure| SessionError::new(failure, None))? {
             AuthEnd::Ok(payload) => {
                 if let Ok(ok) = OkPacket::decode(&payload) {
@@ -82,9 +82,9 @@ impl Scripted {
             }
             AuthEnd::Err(payload) => {
                 let number = wire::ErrPacket::decode(&payload).map_or(0, |err| err.number);
-                heard.outcome = Outcome::Err(number);
+                observed.outcome = Outcome::Err(number);
             }
         }
-        Ok(heard)
+        Ok(observed)
     }
 }

@@ -38,7 +38,7 @@ pub struct CompletedLogin {
 
 impl Begin<'_> {
     /// It has no connection.
-    pub(crate) fn begun_alone(
+    pub(crate) fn without_backend(
         self,
         compression: Option<(Algorithm, u8)>,
         capabilities: Capabilities,

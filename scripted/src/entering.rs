@@ -42,7 +42,7 @@ impl Begin<'_> {
                 self.hooks.script.set_server(None);
                 let begun = CompletedLogin {
                     registration: Some(registration),
-                    ..self.begun_alone(compression, capabilities)
+                    ..self.without_backend(compression, capabilities)
                 };
                 Ok(Entry::Scripted(Box::new(begun)))
             }

@@ -36,7 +36,7 @@ const AHEAD_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Passing {
     reply: Reply,
     pub towards: Towards,
-    pub heard: ObservedReply,
+    pub observed: ObservedReply,
     rewriting: Option<Rewriting>,
     preparing: Option<Preparing>,
 }
@@ -73,33 +73,34 @@ impl Scripted {
         let incoming = instead.as_ref().unwrap_or(incoming);
         self.note_files(incoming, server.capabilities);
         server.send(&incoming.packets).await;
-        let heard = match incoming.command {
+        let observed = match incoming.command {
             Command::CHANGE_USER => self.change_user(&mut server).await,
             command if std::mem::take(&mut self.is_bound) => {
-                self.hear_in_time(&mut server, command, towards).await
+                self.run_exchange_in_time(&mut server, command, towards)
+                    .await
             }
-            command => self.hear(&mut server, command, towards).await,
+            command => self.run_exchange(&mut server, command, towards).await,
         };
-        if heard.as_ref().is_ok_and(|it| it.outcome == Outcome::Ok) {
+        if observed.as_ref().is_ok_and(|it| it.outcome == Outcome::Ok) {
             self.pass_kill_on(incoming, &server);
         }
         self.server = Some(server);
-        if let (Some(observer), Ok(heard)) = (&mut self.observer, &heard) {
-            if let Some((id, _)) = heard.prepared {
+        if let (Some(observer), Ok(observed)) = (&mut self.observer, &observed) {
+            if let Some((id, _)) = observed.prepared {
                 observer.is_prepared(id);
             }
-            observer.ends(heard.outcome, Some(&heard.tally));
+            observer.ends(observed.outcome, Some(&observed.tally));
         }
-        if let Err(cut) = &heard {
+        if let Err(cut) = &observed {
             self.report(&cut.failure);
         }
-        heard
+        observed
     }
 
     /// The same for a statement of the script's own: when it has had its time it is killed, if somebody
     /// can. If nobody can, if that is of no use, or if it has ended otherwise, so that the kill may hit what comes
     /// next, the session ends.
-    async fn hear_in_time(
+    async fn run_exchange_in_time(
         &mut self,
         server: &mut Server,
         command: Command,
@@ -110,14 +111,14 @@ impl Scripted {
         let limit = Some(limit).filter(|it| !it.is_zero());
         let limit = limit.unwrap_or(Duration::MAX);
         let (backend, thread_id) = (server.backend.id, server.greeting.thread_id);
-        let mut hearing = pin!(self.hear(server, command, towards));
+        let mut hearing = pin!(self.run_exchange(server, command, towards));
         let killed = Outcome::Err(ErrorCode::QUERY_INTERRUPTED.number);
-        if let Ok(heard) = timeout(limit, &mut hearing).await {
-            if heard.as_ref().is_ok_and(|it| it.outcome == killed) {
+        if let Ok(observed) = timeout(limit, &mut hearing).await {
+            if observed.as_ref().is_ok_and(|it| it.outcome == killed) {
                 // Somebody has done it at the backend, which tells nobody else.
                 control.ask(Ask::EndHook);
             }
-            return heard;
+            return observed;
         }
         env.pool.report(Report::KillStatement {
             backend,
@@ -125,34 +126,34 @@ impl Scripted {
             why: KillReason::OverTime,
         });
         if env.has_monitor()
-            && let Ok(heard) = timeout(TIMEOUT_KILL, &mut hearing).await
-            && heard.as_ref().map_or(true, |it| it.outcome == killed)
+            && let Ok(observed) = timeout(TIMEOUT_KILL, &mut hearing).await
+            && observed.as_ref().map_or(true, |it| it.outcome == killed)
         {
-            return heard;
+            return observed;
         }
         let failure = Failure::saying(FailureKind::ScriptRefused, errors::script_query_timeout());
         Err(SessionError::new(failure, Some(towards.sequence())))
     }
 
-    pub(super) async fn hear(
+    pub(super) async fn run_exchange(
         &mut self,
         server: &mut Server,
         command: Command,
         towards: Towards,
     ) -> Result<ObservedReply, SessionError> {
-        let heard = ObservedReply::nothing();
+        let observed = ObservedReply::nothing();
         let sequences = Sequences::Renumbered;
         let Some(reply) = Reply::to(command, server.capabilities, sequences, towards.sequence())
         else {
-            return Ok(heard);
+            return Ok(observed);
         };
         let files = Files::Named(std::mem::take(&mut self.files.named));
         let mut passing = Passing {
             reply: reply.with_files(files),
             towards,
-            heard: ObservedReply {
+            observed: ObservedReply {
                 is_reply: true,
-                ..heard
+                ..observed
             },
             rewriting: self.rewriting(command, server.capabilities, towards),
             preparing: Preparing::of(command),
@@ -195,7 +196,7 @@ impl Scripted {
             outcome,
             tally,
             last_at: self.host.scripts.now(),
-            ..passing.heard
+            ..passing.observed
         }
     }
 
@@ -268,12 +269,12 @@ impl Scripted {
         let Passing {
             reply,
             towards,
-            heard,
+            observed,
             rewriting,
             preparing,
         } = passing;
-        if heard.first_at == 0.0 {
-            heard.first_at = self.host.scripts.now();
+        if observed.first_at == 0.0 {
+            observed.first_at = self.host.scripts.now();
         }
         if let (Towards::Client { .. }, Some(sequence)) =
             (*towards, self.client.leg.transport.frame_sequence())
@@ -290,7 +291,7 @@ impl Scripted {
         let fed = reply.feed(bytes, |piece| {
             let (Piece::Pass(bytes) | Piece::Changes(bytes, _)) = piece;
             if let Some(preparing) = preparing {
-                heard.prepared = preparing.feed(bytes);
+                observed.prepared = preparing.feed(bytes);
             }
             let pushed = match *towards {
                 Towards::Client { .. } => match rewriting {
@@ -298,10 +299,10 @@ impl Scripted {
                     None => client.push(bytes, context),
                 },
                 Towards::Script { bytes_max, .. } => {
-                    heard.keep(bytes, bytes_max);
-                    let is_kept = memory.keep(Purpose::Reply, heard.kept.capacity());
+                    observed.keep(bytes, bytes_max);
+                    let is_kept = memory.keep(Purpose::Reply, observed.kept.capacity());
                     if !is_kept && !env.sessions.makes_room(control) {
-                        heard.give_up(memory);
+                        observed.give_up(memory);
                     }
                     Ok(())
                 }
@@ -329,7 +330,7 @@ impl Scripted {
             return Ok(());
         };
         let next = self.client.leg.transport.frame_sequence();
-        let Some(reports) = passing.heard.take_reports(next) else {
+        let Some(reports) = passing.observed.take_reports(next) else {
             return Ok(());
         };
         let sent = self.client.leg.push(&reports, context);
@@ -422,8 +423,8 @@ impl Scripted {
         ];
         for (command, payload) in commands {
             server.send(&incoming_of(command, &payload).packets).await;
-            let heard = self.hear(server, command, Towards::Nobody).await;
-            if !matches!(heard, Ok(heard) if heard.outcome == Outcome::Ok) {
+            let observed = self.run_exchange(server, command, Towards::Nobody).await;
+            if !matches!(observed, Ok(observed) if observed.outcome == Outcome::Ok) {
                 return false;
             }
         }
@@ -439,7 +440,7 @@ impl Passing {
                 Some(rewriting) => rewriting.next_sequence().or(self.reply.next_sequence()),
                 None => self.reply.next_sequence(),
             },
-            Towards::Script { sequence, .. } => Some(sequence.wrapping_add(self.heard.reports)),
+            Towards::Script { sequence, .. } => Some(sequence.wrapping_add(self.observed.reports)),
             Towards::Nobody => Some(1),
         };
         SessionError::new(failure, sequence)

@@ -59,13 +59,13 @@ impl Scripted {
         passing: &mut Passing,
         sequence: u8,
     ) -> Result<u8, SessionError> {
-        let kept = std::mem::take(&mut passing.heard.kept);
+        let kept = std::mem::take(&mut passing.observed.kept);
         match self.client.leg.transport.frame_sequence() {
             Some(next) => self.client.leg.append(&renumbered(kept, next)),
             None => self.client.leg.append(&kept),
         }
         if !matches!(passing.towards, Towards::Nobody) {
-            passing.heard.has_passed |= !passing.towards.is_client();
+            passing.observed.has_passed |= !passing.towards.is_client();
             passing.towards = Towards::Client { sequence };
         }
         let mut passage = Passage::of(EndOf::File, sequence);

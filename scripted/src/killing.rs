@@ -13,7 +13,7 @@ use backend::kill_thread::{let_kill_others, statement};
 use command::kill::kill_target::KillTarget;
 use link::client_command::Incoming;
 use link::reply_observer::{Reports, Towards};
-use registry::session_registry::{IdOwner, Kill, is_given_out};
+use registry::session_registry::{IdOwner, Kill, is_session_id};
 use relay::outcome::SessionError;
 use script_hooks::packets::incoming_of;
 use script_hooks::waiting::query;
@@ -38,7 +38,7 @@ impl Scripted {
             }
             IdOwner::Passed(..) => session_registry.scripted_user(id),
             IdOwner::Session(user) | IdOwner::Alone(user) => Some(user),
-            IdOwner::Nobody if is_given_out(id) => {
+            IdOwner::Nobody if is_session_id(id) => {
                 let refusal = refusal(&errors::no_such_session(id));
                 return Ok(Some(statement_of(&refusal, server)));
             }
@@ -107,8 +107,8 @@ impl Scripted {
             bytes_max: GRANTS_BYTES_MAX,
             reports: Reports::Stay,
         };
-        let heard = self.hear(server, Command::QUERY, towards).await?;
-        Ok(let_kill_others(&heard.kept))
+        let observed = self.run_exchange(server, Command::QUERY, towards).await?;
+        Ok(let_kill_others(&observed.kept))
     }
 }
 

@@ -85,7 +85,7 @@ impl Begin<'_> {
         request: Option<HandshakeHead>,
         answer: Vec<u8>,
     ) -> Result<CompletedLogin, Failure> {
-        let heard = async {
+        let observed = async {
             let response = decode(request.as_ref(), &answer).map_err(malformed)?;
             self.client_login.introduce(&response);
             let agreed = response.head.capabilities & self.offered;
@@ -93,8 +93,8 @@ impl Begin<'_> {
             let auth = self.hooks.read_auth(self.client, &response).await?;
             Ok((response, auth))
         };
-        let (response, auth) = match heard.await {
-            Ok(heard) => heard,
+        let (response, auth) = match observed.await {
+            Ok(observed) => observed,
             Err(failure) => {
                 self.abandon(met);
                 return Err(failure);
@@ -107,7 +107,7 @@ impl Begin<'_> {
                 self.hooks.script.set_server(None);
                 let compression = client_compression(self.settings, &response);
                 let capabilities = response.head.capabilities & self.offered;
-                Ok(self.begun_alone(compression, capabilities))
+                Ok(self.without_backend(compression, capabilities))
             }
             Auth::Replaced(replacing) => {
                 let replacing = match replaced(&replacing, response.head) {
@@ -156,7 +156,7 @@ impl Begin<'_> {
                 self.let_in(&response).await?;
                 let compression = client_compression(self.settings, &response);
                 let capabilities = response.head.capabilities & self.offered;
-                Ok(self.begun_alone(compression, capabilities))
+                Ok(self.without_backend(compression, capabilities))
             }
         }
     }

@@ -39,7 +39,7 @@ impl Begin<'_> {
         loop {
             self.host
                 .follow(&self.env.pool.topology.borrow(), self.settings);
-            self.host.scripts.look_again();
+            self.host.scripts.retry_backends();
             self.hooks.script.settle(0);
             let decision = self.hooks.script.call(Hook::ConnectServer);
             let taken = self.follow_moves().await;

@@ -67,7 +67,7 @@ impl Begin<'_> {
         };
         let agreement = match asked {
             AuthRounds::Once => login.complete(response).await?,
-            AuthRounds::Again => login.pass_on(response).await?,
+            AuthRounds::Again => login.authenticate_through(response).await?,
         };
         let compression = agreement.client_compression;
         let (status, capabilities) = (agreement.status, agreement.capabilities);

@@ -13,5 +13,5 @@ pub struct PooledScript {
     pub(super) schema: Vec<u8>,
     pub(super) user: Vec<u8>,
     /// What runs the script's own statements elsewhere, once there were any.
-    pub(super) beside: Option<ShadowSession>,
+    pub(super) shadow: Option<ShadowSession>,
 }

@@ -25,7 +25,7 @@ use link::packets::PacketStream;
 use link::reply_observer::{ObservedReply, ReplyObserver, Towards};
 use link::row_rewriting::Rewriting;
 use link::session_end::SessionEnd;
-use login::welcome::say_first;
+use login::welcome::send_last_packet;
 use registry::session_control::{Ask, HookWait};
 use relay::outcome::{After, SessionError};
 use script::unless_zero;
@@ -48,7 +48,7 @@ impl PooledScript {
         mut hooks: LoginHooks,
         host: Rc<Host>,
     ) -> Result<Box<Self>, Failure> {
-        say_first(client, started.take_payload()).await?;
+        send_last_packet(client, started.take_payload()).await?;
         hooks.let_in(client, &started.first_ok()).await?;
         Ok(Box::new(Self::of(hooks, host)))
     }
@@ -61,7 +61,7 @@ impl PooledScript {
             host,
             schema: facts.schema,
             user: facts.user.unwrap_or_default(),
-            beside: None,
+            shadow: None,
         }
     }
 }
@@ -170,7 +170,11 @@ impl Staged<'_> {
             Box::pin(self.session.wait_for_kill(kill)).await?;
         }
         let out = self.scripting.host.out();
-        self.session.routing.state_mut().choice_mut().put_out(out);
+        self.session
+            .routing
+            .state_mut()
+            .script_route_mut()
+            .put_out(out);
         if self.is_elsewhere() {
             self.session.rest().await?;
         }
@@ -197,7 +201,7 @@ impl Staged<'_> {
         }
         if command == Command::CHANGE_USER {
             // It is the account's that was.
-            self.scripting.beside = None;
+            self.scripting.shadow = None;
         }
         let user = self.session.user();
         if command == Command::CHANGE_USER && user != self.scripting.user {
@@ -207,28 +211,25 @@ impl Staged<'_> {
     }
 
     /// Gives a statement to the session beside this one, which there is from now on.
-    fn send_to_shadow(
-        &mut self,
-        inquiry: ScriptQuery,
-    ) -> Result<oneshot::Receiver<Replied>, String> {
+    fn send_to_shadow(&mut self, query: ScriptQuery) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
-        let facts = sql::facts(&inquiry.text, session.sql_state.session().flags());
+        let facts = sql::facts(&query.text, session.sql_state.session().flags());
         if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
             return Err(
                 "LOAD DATA needs the session itself, and cannot run in another cluster".to_owned(),
             );
         }
         let cluster = session.routing.settings().cluster;
-        let beside = match self.scripting.beside.take() {
+        let beside = match self.scripting.shadow.take() {
             Some(beside) if beside.is_in(cluster) => beside,
             _ => session
-                .beside(cluster)
+                .shadow_session(cluster)
                 .ok_or("the proxy has too many sessions")?,
         };
-        let beside = self.scripting.beside.insert(beside);
+        let beside = self.scripting.shadow.insert(beside);
         let (reply, answered) = oneshot::channel();
         let asked = QueuedScriptQuery {
-            inquiry,
+            query,
             scripts: self.scripting.host.scripts.clone(),
             reply,
         };
@@ -274,7 +275,7 @@ impl Staged<'_> {
         self.session
             .routing
             .state_mut()
-            .choice_mut()
+            .script_route_mut()
             .choose(match (index, backend) {
                 (0, _) => ScriptTarget::Any,
                 (_, Some(backend)) => ScriptTarget::At(backend.id, backend.cluster),
@@ -287,7 +288,7 @@ impl Staged<'_> {
         if self.route.is_some() || self.route_next.is_some() {
             return true;
         }
-        let choice = self.session.routing.state().choice();
+        let choice = self.session.routing.state().script_route();
         self.session.held.connection().is_some_and(|conn| {
             let here = conn.backend.id;
             choice.is_out(here) || choice.backend().is_some_and(|(chosen, _)| chosen != here)
@@ -373,12 +374,12 @@ impl Stage for Staged<'_> {
 
     async fn ask_apart(
         &mut self,
-        inquiry: ScriptQuery,
+        query: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, SessionError> {
         // Who waits holds no connection that others wait for.
         self.session.rest().await?;
-        let answered = match self.send_to_shadow(inquiry) {
+        let answered = match self.send_to_shadow(query) {
             Ok(answered) => answered,
             Err(refusal) => return Ok(Some(Err(refusal))),
         };
@@ -388,7 +389,7 @@ impl Stage for Staged<'_> {
             return Ok(Some(replied.unwrap_or_else(broken_off)));
         }
         // Nobody waits for what it runs.
-        if let Some(beside) = self.scripting.beside.take() {
+        if let Some(beside) = self.scripting.shadow.take() {
             beside.kill();
         }
         match replied {
@@ -412,8 +413,8 @@ impl Stage for Staged<'_> {
             return self.perform(incoming).await;
         }
         let sequence = incoming.sequence;
-        let (heard, after) = self.ask(incoming, Towards::Client { sequence }).await?;
-        note_prepared(&mut self.scripting.script, text, &heard);
+        let (observed, after) = self.ask(incoming, Towards::Client { sequence }).await?;
+        note_prepared(&mut self.scripting.script, text, &observed);
         Ok(after)
     }
 
@@ -449,7 +450,7 @@ impl Stage for Staged<'_> {
         let is_kept = observer
             .as_ref()
             .is_some_and(|observer| !observer.has_passed());
-        let heard = match observer {
+        let observed = match observer {
             Some(observer) => observer.ended(),
             None => ObservedReply {
                 is_reply: command == Command::CHANGE_USER,
@@ -458,10 +459,10 @@ impl Stage for Staged<'_> {
             },
         };
         match acted {
-            Ok(after) => Ok((heard, after)),
+            Ok(after) => Ok((observed, after)),
             Err(mut cut) => {
                 if is_kept {
-                    cut.sequence = Some(towards.sequence().wrapping_add(heard.reports));
+                    cut.sequence = Some(towards.sequence().wrapping_add(observed.reports));
                 } else if next.is_some() {
                     cut.sequence = next;
                 }

@@ -25,7 +25,7 @@ use link::memory::Purpose;
 use link::reply_observer::{ObservedReply, Towards};
 use link::session_end::SessionEnd;
 use login::login_env::SessionPermit;
-use registry::last_word::comes_to_be_told;
+use registry::last_word::takes_the_reason;
 use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, HookWait, SessionControl};
 use registry::session_registry::Registration;
@@ -369,7 +369,7 @@ impl Scripted {
             return;
         }
         let (client, scratch) = (&mut self.client.leg, &self.env.pool.scratch);
-        if !comes_to_be_told(&self.control, client, scratch, &cut.failure).await {
+        if !takes_the_reason(&self.control, client, scratch, &cut.failure).await {
             return;
         }
         if let (Some(sequence), Some(payload)) = (cut.sequence, cut.failure.err_payload(true)) {
@@ -530,8 +530,8 @@ impl Stage for Scripted {
         }
         let sequence = incoming.sequence;
         let text = prepared_text(&incoming);
-        let (heard, after) = self.ask(incoming, Towards::Client { sequence }).await?;
-        note_prepared(&mut self.script, text, &heard);
+        let (observed, after) = self.ask(incoming, Towards::Client { sequence }).await?;
+        note_prepared(&mut self.script, text, &observed);
         Ok(after)
     }
 
@@ -540,11 +540,11 @@ impl Stage for Scripted {
         incoming: Incoming,
         towards: Towards,
     ) -> Result<(ObservedReply, After), SessionError> {
-        let heard = self.exchange(&incoming, towards).await?;
+        let observed = self.exchange(&incoming, towards).await?;
         if incoming.command == Command::QUIT {
-            return Ok((heard, After::Ended(SessionEnd::Quit)));
+            return Ok((observed, After::Ended(SessionEnd::Quit)));
         }
-        self.note(incoming.command, &incoming.argument(), heard.outcome);
-        Ok((heard, After::Next))
+        self.note(incoming.command, &incoming.argument(), observed.outcome);
+        Ok((observed, After::Next))
     }
 }

@@ -63,7 +63,7 @@ pub struct Reply {
     held: Vec<u8>,
     payload: CurrentPayload,
     progress: Progress,
-    has_begun: bool,
+    has_started: bool,
     tally: Tally,
     amendment: Amendment,
     fingerprinting: Option<Box<Fingerprinting>>,
@@ -127,7 +127,7 @@ impl Reply {
             held: Vec::new(),
             payload: CurrentPayload::default(),
             progress: Progress::More,
-            has_begun: false,
+            has_started: false,
             tally: Tally::default(),
             amendment: Amendment::default(),
             fingerprinting: None,
@@ -200,8 +200,8 @@ impl Reply {
     }
 
     /// Whether any of it has come.
-    pub fn has_begun(&self) -> bool {
-        self.has_begun
+    pub fn has_started(&self) -> bool {
+        self.has_started
     }
 
     /// The id of the next packet, when one could be put in its place; `None` within a packet.
@@ -232,13 +232,13 @@ impl Reply {
         bytes: &mut [u8],
         mut sink: impl FnMut(Piece<'_>),
     ) -> Result<usize, Violation> {
-        if !self.has_begun && self.take_whole_result(bytes) {
-            self.has_begun = true;
+        if !self.has_started && self.take_whole_result(bytes) {
+            self.has_started = true;
             self.tally.bytes += bytes.len() as u64;
             sink(Piece::Pass(bytes));
             return Ok(bytes.len());
         }
-        self.has_begun |= !bytes.is_empty();
+        self.has_started |= !bytes.is_empty();
         let mut at = match self.held.is_empty() {
             true => 0,
             false => self.complete_held(bytes, &mut sink)?,

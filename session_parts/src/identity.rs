@@ -135,8 +135,8 @@ impl Identity {
     }
 
     /// The server counts the session from now on, which has a connection of its own.
-    pub fn pass_on(&mut self, backend: BackendId, thread_id: u32) {
-        self.places.0.pass_on(backend, thread_id);
+    pub fn bind_to_thread(&mut self, backend: BackendId, thread_id: u32) {
+        self.places.0.bind_to_thread(backend, thread_id);
     }
 
     /// The session is counted for no account any more.

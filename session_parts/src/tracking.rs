@@ -47,8 +47,8 @@ impl Tracking {
     }
 
     /// The server has told of changes to which the reply had no room.
-    pub fn note_owed(&mut self) {
-        self.changes.owed();
+    pub fn note_unsent_changes(&mut self) {
+        self.changes.note_unsent_changes();
     }
 
     /// The proxy has set a variable for the client: that alone has changed.
@@ -100,7 +100,7 @@ impl Tracking {
     }
 
     /// Whether the client is certainly not told of transactions.
-    pub fn hears_of_no_transactions(&self) -> bool {
+    pub fn reports_no_transactions(&self) -> bool {
         let settings = self.settings.as_ref();
         settings.is_some_and(|settings| !settings.tells_of_transactions()) && !self.has_unseen()
     }

@@ -111,7 +111,7 @@ fn a_lane_gives_the_connection_back_that_it_took() {
         client.swap_leg(&mut lane);
         assert!(!client.leg().is_gone() && lane.is_gone());
         push(&mut client, &packet(0, OK)).await;
-        assert_eq!(app.hear().await, OK);
+        assert_eq!(app.receive().await, OK);
     });
 }
 

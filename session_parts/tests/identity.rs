@@ -85,7 +85,7 @@ fn a_session_with_a_connection_of_its_own_is_found_at_its_server() {
         let environment = Environment::plain();
         let mut session = session(&environment, "app");
         session.introduce(None).unwrap();
-        session.pass_on(BackendId(3), 77);
+        session.bind_to_thread(BackendId(3), 77);
         let registry = Arc::clone(&environment.login.session_registry);
         let id = session.id();
         assert_eq!(registry.find(id), IdOwner::Passed(BackendId(3), 77));

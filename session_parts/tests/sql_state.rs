@@ -151,7 +151,7 @@ fn a_session_may_ask_nothing_about_a_statement_that_is_forgotten() {
         let before = Rc::clone(state.pending_answers());
         state.forget_answers();
         assert!(!Rc::ptr_eq(&before, state.pending_answers()));
-        assert!(!state.pending_answers().is_owed());
+        assert!(!state.pending_answers().is_pending());
     });
 }
 

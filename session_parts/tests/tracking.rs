@@ -30,7 +30,7 @@ fn facts(text: &str) -> Facts {
 }
 
 /// The session has said this, with this end.
-fn say(tracking: &mut Tracking, text: &str, sets: bool, is_ok: bool) {
+fn send_payload(tracking: &mut Tracking, text: &str, sets: bool, is_ok: bool) {
     tracking.note_settings(&facts(text), text.as_bytes(), sets, is_ok);
 }
 
@@ -90,7 +90,7 @@ fn a_value_that_is_no_literal_is_asked_for_and_learned() {
     let mut tracking = Tracking::default();
     tracking.settings_on(&login);
     let text = "SET session_track_system_variables = CONCAT('sql', '_mode')";
-    say(&mut tracking, text, true, true);
+    send_payload(&mut tracking, text, true, true);
     assert!(tracking.has_unseen() && tracking.needs_own_connection());
     let names = tracking.take_unseen();
     assert_eq!(names, [Box::from(&b"session_track_system_variables"[..])]);
@@ -117,8 +117,8 @@ fn a_value_that_is_no_literal_is_asked_for_and_learned() {
 fn a_set_that_failed_is_not_asked_for() {
     let mut tracking = Tracking::default();
     let text = "SET session_track_schema = @a";
-    say(&mut tracking, text, true, false);
-    say(&mut tracking, text, false, true);
+    send_payload(&mut tracking, text, true, false);
+    send_payload(&mut tracking, text, false, true);
     assert!(!tracking.has_unseen());
 }
 
@@ -146,14 +146,14 @@ fn a_client_that_looks_at_its_settings_sees_its_own_and_not_the_proxys() {
 #[test]
 fn a_prepared_text_that_sets_what_is_tracked_is_followed_by_a_look() {
     let mut tracking = Tracking::default();
-    say(&mut tracking, "EXECUTE s", false, true);
+    send_payload(&mut tracking, "EXECUTE s", false, true);
     assert!(!tracking.has_unseen(), "nothing of the kind is prepared");
     let text = "PREPARE s FROM 'SET SESSION_TRACK_SCHEMA = 0'";
-    say(&mut tracking, text, false, true);
+    send_payload(&mut tracking, text, false, true);
     assert!(tracking.needs_own_connection());
-    say(&mut tracking, "EXECUTE s", false, false);
+    send_payload(&mut tracking, "EXECUTE s", false, false);
     assert!(!tracking.has_unseen(), "it has failed");
-    say(&mut tracking, "EXECUTE s", false, true);
+    send_payload(&mut tracking, "EXECUTE s", false, true);
     assert_eq!(tracking.take_unseen(), [Box::from(&b"*"[..])]);
     tracking.reset();
     assert!(!tracking.needs_own_connection());
@@ -162,19 +162,19 @@ fn a_prepared_text_that_sets_what_is_tracked_is_followed_by_a_look() {
 #[test]
 fn whether_a_client_hears_of_transactions_is_certain_only_when_all_is_known() {
     let mut tracking = Tracking::default();
-    assert!(!tracking.hears_of_no_transactions(), "nothing is known yet");
+    assert!(!tracking.reports_no_transactions(), "nothing is known yet");
     tracking.settings_on(&settings(b"", b"OFF"));
-    assert!(tracking.hears_of_no_transactions());
-    say(
+    assert!(tracking.reports_no_transactions());
+    send_payload(
         &mut tracking,
         "SET session_track_transaction_info = @a",
         true,
         true,
     );
-    assert!(!tracking.hears_of_no_transactions());
+    assert!(!tracking.reports_no_transactions());
     tracking.reset();
     tracking.settings_on(&settings(b"", b"CHARACTERISTICS"));
-    assert!(!tracking.hears_of_no_transactions());
+    assert!(!tracking.reports_no_transactions());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::functions::Function;
 use crate::lexer::{Token, TokenKind};
 use crate::scan::{Scan, Watcher};
 use crate::span::Span;
-use crate::words::{Word, look_up};
+use crate::words::{Word, find_word};
 use rows::Rows;
 
 /// The text of a digest is cut here, and statements that differ only behind it are alike.
@@ -437,7 +437,7 @@ impl Digest {
         let needs_none = name.first().is_none_or(|byte| !byte.is_ascii_digit())
             && !(name.is_empty() && span.of(text).first() != Some(&b'@'))
             && name.iter().all(is_plain)
-            && !is_reserved(look_up(&name).word);
+            && !is_reserved(find_word(&name).word);
         let raw = span.of(text);
         if needs_none || !raw.contains(&b'`') && !raw.contains(&b'"') && !raw.contains(&b'\'') {
             self.text.extend_from_slice(&name);

@@ -67,7 +67,12 @@ struct KnownFacts {
 impl FactsCache {
     /// Looks a text up. If it is known, `facts` is what [`Facts::read`] would make of it; if not, `facts` is unchanged.
     #[inline]
-    pub fn recall(&mut self, facts: &mut Facts, text: &[u8], flags: Flags) -> Option<CachedText> {
+    pub fn find_known(
+        &mut self,
+        facts: &mut Facts,
+        text: &[u8],
+        flags: Flags,
+    ) -> Option<CachedText> {
         self.missed = None;
         if !is_about_data(text) || !self.skeleton.read(text) {
             return None;

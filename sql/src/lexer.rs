@@ -13,7 +13,7 @@ use crate::charsets::Charset;
 use crate::eight::{eight_at, word_bytes};
 use crate::flags::Flags;
 use crate::functions::{Function, FunctionFamily};
-use crate::words::{Word, look_up_in};
+use crate::words::{Word, find_word_in};
 use crate::work;
 
 #[cfg(test)]
@@ -309,7 +309,7 @@ impl<'a> Lexer<'a> {
         let mut token = self.take_to(TokenKind::Word, end);
         self.word_end = end;
         if !is_name {
-            let entry = look_up_in(self.text, start, end);
+            let entry = find_word_in(self.text, start, end);
             token.word = entry.word;
             token.function = entry.function;
             if entry.family != FunctionFamily::Both {

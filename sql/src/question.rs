@@ -11,7 +11,7 @@ pub struct Question {
     /// What is asked.
     pub about: About,
     /// How it is asked.
-    pub spelling: QuestionForm,
+    pub form: QuestionForm,
     /// The whole call, or the variable with its scope.
     pub span: Span,
     /// In which of the command's statements it stands, counted from 0.

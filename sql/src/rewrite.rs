@@ -128,7 +128,7 @@ impl Facts {
         if !is_connection && question.statement_index > 0 {
             return None;
         }
-        let variable = question.spelling == QuestionForm::Variable;
+        let variable = question.form == QuestionForm::Variable;
         Some(match question.about {
             About::ConnectionId => unsigned_of_ten(answers.connection_id?),
             About::PseudoThreadId => nullable(answers.pseudo_thread_id?),

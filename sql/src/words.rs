@@ -584,13 +584,13 @@ const fn same_bytes(one: &str, other: &str) -> bool {
 }
 
 /// What is known of a word, in any case; an empty entry when it is only a name.
-pub(crate) fn look_up(word: &[u8]) -> &'static Entry {
-    look_up_in(word, 0, word.len())
+pub(crate) fn find_word(word: &[u8]) -> &'static Entry {
+    find_word_in(word, 0, word.len())
 }
 
 /// The same of the word that stands at `start..end` of a text.
 #[inline(always)]
-pub(crate) fn look_up_in(text: &[u8], start: usize, end: usize) -> &'static Entry {
+pub(crate) fn find_word_in(text: &[u8], start: usize, end: usize) -> &'static Entry {
     let word = text.get(start..end).unwrap_or_default();
     if word.len() > WORD_BYTES_MAX {
         return &TABLE.entries[0];
@@ -616,9 +616,9 @@ mod tests {
     #[test]
     fn every_word_is_found_in_any_case() {
         for (name, word) in WORDS {
-            assert_eq!(look_up(name.as_bytes()).word, *word);
-            assert_eq!(look_up(name.to_lowercase().as_bytes()).word, *word);
-            assert_eq!(look_up(format!("{name}_").as_bytes()).word, Word::None);
+            assert_eq!(find_word(name.as_bytes()).word, *word);
+            assert_eq!(find_word(name.to_lowercase().as_bytes()).word, *word);
+            assert_eq!(find_word(format!("{name}_").as_bytes()).word, Word::None);
         }
     }
 
@@ -627,7 +627,7 @@ mod tests {
         for builtin in FUNCTIONS {
             for name in builtin.names {
                 assert_eq!(
-                    look_up(name.as_bytes()).function,
+                    find_word(name.as_bytes()).function,
                     builtin.function,
                     "{name}"
                 );
@@ -640,7 +640,7 @@ mod tests {
         let mut named: Vec<&str> = Vec::new();
         for newer in NEWER {
             for name in newer.names {
-                let entry = look_up(name.as_bytes());
+                let entry = find_word(name.as_bytes());
                 assert_ne!(entry.function, Function::None, "{name} is no function");
                 assert!(!named.contains(name), "{name} came twice");
                 named.push(name);
@@ -670,7 +670,7 @@ mod tests {
             // What it would do is taken for true.
             ("nextval", Server::Unknown, true),
         ] {
-            let function = look_up(name.as_bytes()).function_for(server);
+            let function = find_word(name.as_bytes()).function_for(server);
             assert_eq!(function != Function::None, is_there, "{name} {server:?}");
         }
     }
@@ -699,10 +699,10 @@ mod tests {
             "GROUP_CONCAT_X",
             "\u{13}",
         ] {
-            assert_eq!(look_up(name.as_bytes()).word, Word::None, "{name:?}");
+            assert_eq!(find_word(name.as_bytes()).word, Word::None, "{name:?}");
         }
         let long = "MASTER_SSL_VERIFY_SERVER_CERT".replace("VERIFY", "VERIFX");
-        assert_eq!(look_up(long.as_bytes()).word, Word::None);
+        assert_eq!(find_word(long.as_bytes()).word, Word::None);
     }
 
     #[test]

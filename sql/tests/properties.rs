@@ -139,7 +139,7 @@ proptest! {
             let mut read = Analysis::default();
             read.read(text.as_bytes(), flags);
             let mut recalled = Facts::default();
-            match cache.recall(&mut recalled, text.as_bytes(), flags) {
+            match cache.find_known(&mut recalled, text.as_bytes(), flags) {
                 Some(known) => {
                     prop_assert_eq!(&recalled, &read.facts);
                     prop_assert_eq!(known.digest, Some(read.digest.hash()));

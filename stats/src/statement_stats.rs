@@ -77,9 +77,9 @@ pub struct StatementStats {
     /// The latest profiles.
     pub profiles: RefCell<ProfileRing>,
     /// The second of the last entry of the query log, and how many it has had.
-    pub pace: Cell<(u32, u32)>,
+    pub log_share: Cell<(u32, u32)>,
     /// The second of the last statement that was explained, and how many there were in it.
-    pub plan_pace: Cell<(u32, u32)>,
+    pub plan_share: Cell<(u32, u32)>,
     /// Whose turn it is to have a statement explained, and how many wait for theirs.
     pub explaining: Semaphore,
     /// How many statements are being explained.
@@ -103,8 +103,8 @@ impl StatementStats {
             errors: RefCell::default(),
             slow: RefCell::default(),
             profiles: RefCell::default(),
-            pace: Cell::default(),
-            plan_pace: Cell::default(),
+            log_share: Cell::default(),
+            plan_share: Cell::default(),
             explaining: Semaphore::new(1),
             explaining_count: Cell::default(),
             emptied: Cell::default(),
@@ -118,7 +118,7 @@ impl StatementStats {
     /// Takes other settings.
     pub fn follow(&self, config: &Config) {
         let settings = &config.statement_stats;
-        let is_looked_at = config.is_looked_at();
+        let is_looked_at = config.has_readers();
         let slow = Some(settings.slow_statements);
         let wants = Wants {
             counts: settings.digests && is_looked_at,
@@ -187,7 +187,7 @@ impl StatementStats {
     #[inline]
     pub fn read_facts(&self, facts: &mut Facts, text: &[u8], flags: Flags) {
         let mut known = self.known.borrow_mut();
-        if known.recall(facts, text, flags).is_none() {
+        if known.find_known(facts, text, flags).is_none() {
             facts.read(text, flags);
             known.keep(facts, text, flags, None);
         }
@@ -197,7 +197,7 @@ impl StatementStats {
     #[inline]
     pub fn read(&self, facts: &mut Facts, text: &[u8], flags: Flags) -> (u64, Option<Arc<str>>) {
         let mut known = self.known.borrow_mut();
-        let recalled = known.recall(facts, text, flags);
+        let recalled = known.find_known(facts, text, flags);
         match recalled.map(|it| it.digest) {
             Some(Some(digest)) if !self.is_wanted() => return (digest, None),
             Some(Some(digest)) => {
@@ -254,7 +254,7 @@ impl StatementStats {
         let (interval, share) = self.wants.get().plans?;
         let second = u32::try_from(ended.at.as_secs()).unwrap_or(u32::MAX);
         let second = second.saturating_add(1);
-        let (known, had) = self.plan_pace.get();
+        let (known, had) = self.plan_share.get();
         (known != second || had < share).then_some(Due {
             second,
             interval,
@@ -264,11 +264,11 @@ impl StatementStats {
 
     /// Whether this second has had fewer than its share of entries of the query log.
     pub fn has_leave(&self, second: u32, share: u32) -> bool {
-        let had = match self.pace.get() {
+        let had = match self.log_share.get() {
             (known, had) if known == second => had,
             _ => 0,
         };
-        self.pace.set((second, had.saturating_add(1)));
+        self.log_share.set((second, had.saturating_add(1)));
         had < share
     }
 
@@ -276,11 +276,11 @@ impl StatementStats {
     pub fn spends_plan(&self, at: Duration) {
         let second = u32::try_from(at.as_secs()).unwrap_or(u32::MAX);
         let second = second.saturating_add(1);
-        let had = match self.plan_pace.get() {
+        let had = match self.plan_share.get() {
             (known, had) if known == second => had,
             _ => 0,
         };
-        self.plan_pace.set((second, had.saturating_add(1)));
+        self.plan_share.set((second, had.saturating_add(1)));
     }
 
     /// It has ended with an error.

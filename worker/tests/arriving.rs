@@ -29,12 +29,12 @@ fn a_client_is_seen_from_its_login_to_its_end() {
         assert_eq!((&*view.user, view.schema.as_deref()), ("app", Some("shop")));
         assert_eq!(view.backend, Some(BackendId(1)));
         assert_eq!(view.thread_id, Some(THREAD_ID));
-        app.say(b"\x03DO 1").await;
-        db.hear_command().await;
+        app.send_payload(b"\x03DO 1").await;
+        db.receive_command().await;
         settle().await;
         assert_eq!(world.sessions().await[0].state, SessionState::Running);
-        db.say(&[0, 0, 0, 3, 0, 0, 0]).await;
-        app.hear().await;
+        db.send_payload(&[0, 0, 0, 3, 0, 0, 0]).await;
+        app.receive().await;
         settle().await;
         assert!(world.sessions().await[0].is_in_transaction);
         drop(app);
@@ -52,10 +52,10 @@ fn a_client_over_the_limit_of_sessions_is_refused_until_another_ends() {
         let mut world = World::new(config);
         let (first, _db) = world.log_in().await;
         let mut second = world.connect();
-        let (number, text) = second.hear_err().await;
+        let (number, text) = second.receive_err().await;
         assert_eq!(number, 1040);
         assert!(text.contains("limits.sessions_max"), "{text}");
-        assert_eq!(second.hear_end().await, PeerEnd::Closed);
+        assert_eq!(second.receive_end().await, PeerEnd::Closed);
         assert!(!world.server.has_connection(), "no backend was asked");
         drop(first);
         settle().await;
@@ -78,7 +78,7 @@ fn a_client_over_the_limit_waits_for_a_place_if_configured() {
         let _served = world.complete(second).await;
         let mut third = world.connect();
         assert_eq!(
-            third.hear_err().await.0,
+            third.receive_err().await.0,
             1040,
             "it has waited for ten seconds"
         );
@@ -91,13 +91,14 @@ fn a_client_that_does_not_answer_the_greeting_is_sent_away_and_its_backend_left_
         let mut world = World::plain();
         let mut app = world.connect();
         let mut db = world.server.accept().await;
-        db.say_greeting(&dialogues::peer::greeting(THREAD_ID)).await;
-        app.hear_greeting().await;
-        let (number, text) = app.hear_err().await;
+        db.send_greeting(&dialogues::peer::greeting(THREAD_ID))
+            .await;
+        app.receive_greeting().await;
+        let (number, text) = app.receive_err().await;
         assert_eq!(number, 1159);
         assert!(text.contains("limits.timeout_login"), "{text}");
         // A connection that is dropped here would count against the proxy's host.
-        let goodbye = db.hear().await;
+        let goodbye = db.receive().await;
         let goodbye = wire::HandshakeResponse::decode(&goodbye).unwrap();
         assert_eq!(goodbye.user, b"pilotfish says goodbye");
     });
@@ -112,16 +113,17 @@ fn a_host_whose_logins_fail_in_a_row_is_blocked_before_a_backend_is_asked() {
         for _ in 0..2 {
             let mut app = world.connect();
             let mut db = world.server.accept().await;
-            db.say_greeting(&dialogues::peer::greeting(THREAD_ID)).await;
-            app.hear_greeting().await;
-            app.say(&response()).await;
-            db.hear().await;
-            db.say(&err(1045, "Access denied")).await;
-            assert_eq!(app.hear_err().await.0, 1045);
-            assert_eq!(app.hear_end().await, PeerEnd::Closed);
+            db.send_greeting(&dialogues::peer::greeting(THREAD_ID))
+                .await;
+            app.receive_greeting().await;
+            app.send_payload(&response()).await;
+            db.receive().await;
+            db.send_payload(&err(1045, "Access denied")).await;
+            assert_eq!(app.receive_err().await.0, 1045);
+            assert_eq!(app.receive_end().await, PeerEnd::Closed);
         }
         let mut app = world.connect();
-        assert_eq!(app.hear_err().await.0, 1129);
+        assert_eq!(app.receive_err().await.0, 1129);
         assert!(!world.server.has_connection());
         world.plane.handle().host_errors().forget_all();
         world.log_in().await;
@@ -168,7 +170,7 @@ fn what_is_no_proxy_header_is_closed_without_a_word() {
             let world = balanced();
             let mut app = world.connect();
             app.send(bytes).await;
-            let end = app.hear_end().await;
+            let end = app.receive_end().await;
             assert_eq!(end, PeerEnd::Closed, "{bytes:?}");
             assert!(!world.server.has_connection());
         });
@@ -187,7 +189,7 @@ fn a_client_is_told_in_the_end_that_no_backend_greets() {
             }
         };
         let (number, text) = tokio::select! {
-            told = app.hear_err() => told,
+            told = app.receive_err() => told,
             () = refuses => unreachable!("it goes on"),
         };
         assert_eq!(number, 1429);

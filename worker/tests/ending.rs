@@ -33,10 +33,10 @@ fn killed(why: KillReason) -> Report {
 /// Says a command that the server answers so.
 async fn exchange(app: &mut Peer, db: &mut Peer, command: &[u8], reply: &[u8]) {
     app.begin_at(0);
-    app.say(command).await;
-    db.hear_command().await;
-    db.say(reply).await;
-    assert_eq!(app.hear().await, reply);
+    app.send_payload(command).await;
+    db.receive_command().await;
+    db.send_payload(reply).await;
+    assert_eq!(app.receive().await, reply);
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn a_session_is_killed_by_the_id_that_it_is_shown_with() {
         exchange(&mut app, &mut db, b"\x03DO 1", OK).await;
         let told = handle.kill(id, KillScope::Connection).await;
         assert_eq!(told, Killed::Told);
-        assert_eq!(app.hear_end().await, PeerEnd::Closed);
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        assert_eq!(app.receive_end().await, PeerEnd::Closed);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
         assert!(world.sessions().await.is_empty());
     });
 }
@@ -69,8 +69,8 @@ fn a_statement_of_a_relayed_session_is_killed_by_the_monitor() {
         });
         let mut world = World::new(config);
         let (mut app, mut db) = world.log_in().await;
-        app.say(b"\x03SELECT SLEEP(1000)").await;
-        db.hear_command().await;
+        app.send_payload(b"\x03SELECT SLEEP(1000)").await;
+        db.receive_command().await;
         settle().await;
         let id = world.sessions().await[0].id;
         let told = world.plane.handle().kill(id, KillScope::Statement).await;
@@ -89,7 +89,7 @@ fn a_login_is_killed_as_a_session_is() {
         let id = world.sessions().await[0].id;
         let told = world.plane.handle().kill(id, KillScope::Connection).await;
         assert_eq!(told, Killed::Told);
-        assert_eq!(app.hear_end().await, PeerEnd::Closed);
+        assert_eq!(app.receive_end().await, PeerEnd::Closed);
     });
 }
 
@@ -99,14 +99,14 @@ fn an_idle_session_ends_after_its_time_and_a_running_statement_goes_on() {
         let config = config(|config| config.limits.timeout_idle = 5 * SECOND);
         let mut world = World::new(config);
         let (mut app, mut db) = world.log_in().await;
-        app.say(b"\x03SELECT SLEEP(60)").await;
-        db.hear_command().await;
+        app.send_payload(b"\x03SELECT SLEEP(60)").await;
+        db.receive_command().await;
         sleep(60 * SECOND).await;
-        db.say(OK).await;
-        assert_eq!(app.hear().await, OK);
+        db.send_payload(OK).await;
+        assert_eq!(app.receive().await, OK);
         let early = timeout(5 * SECOND, app.try_hear()).await;
         assert!(early.is_err(), "it is idle since a moment ago");
-        assert_eq!(app.hear_end().await, PeerEnd::Closed);
+        assert_eq!(app.receive_end().await, PeerEnd::Closed);
         assert!(db.try_hear().await.is_err());
     });
 }
@@ -120,11 +120,11 @@ fn a_transaction_that_is_idle_for_too_long_gives_its_locks_back() {
         exchange(&mut app, &mut db, b"\x03DO 1", OK).await;
         sleep(60 * SECOND).await;
         exchange(&mut app, &mut db, b"\x03BEGIN", OK_IN_TRANSACTION).await;
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
         sleep(60 * SECOND).await;
         app.begin_at(0);
-        app.say(b"\x03COMMIT").await;
-        assert_eq!(app.hear_err().await.0, 4031);
+        app.send_payload(b"\x03COMMIT").await;
+        assert_eq!(app.receive_err().await.0, 4031);
         assert_eq!(world.plane.handle().forced_ends().idle_transactions(), 1);
     });
 }
@@ -134,12 +134,12 @@ fn a_statement_whose_client_has_closed_its_side_is_killed_after_a_while() {
     play(async {
         let mut world = World::plain();
         let (mut app, mut db) = world.log_in().await;
-        app.say(b"\x03SELECT SLEEP(1000)").await;
-        db.hear_command().await;
+        app.send_payload(b"\x03SELECT SLEEP(1000)").await;
+        db.receive_command().await;
         let _far = app.shut_down().await;
         sleep(4 * SECOND).await;
         assert!(world.reports().is_empty(), "it may still take its reply");
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
         assert_eq!(world.reports(), [killed(KillReason::ClientGone)]);
     });
 }
@@ -151,8 +151,8 @@ fn a_statement_on_a_backend_that_is_down_is_given_up_and_an_idle_session_is_not(
         let mut world = World::new(config);
         let (mut app, mut db) = world.log_in().await;
         let (_idle, mut idle_db) = world.log_in().await;
-        app.say(b"\x03SELECT 1").await;
-        db.hear_command().await;
+        app.send_payload(b"\x03SELECT 1").await;
+        db.receive_command().await;
         world.environment.network.fall_silent(address(1).into());
         let since = Moment(world.environment.pool.now().0);
         let down = Backend {
@@ -165,7 +165,7 @@ fn a_statement_on_a_backend_that_is_down_is_given_up_and_an_idle_session_is_not(
         world.environment.publish(vec![down]);
         let early = timeout(9 * SECOND, app.try_hear()).await;
         assert!(early.is_err());
-        let (number, text) = app.hear_err().await;
+        let (number, text) = app.receive_err().await;
         assert_eq!(number, 1158);
         assert!(text.contains("health.timeout_down"), "{text}");
         sleep(60 * SECOND).await;
@@ -186,8 +186,8 @@ fn sessions_leave_a_backend_that_is_disabled() {
             ..backend(1)
         };
         world.environment.publish(vec![disabled]);
-        assert_eq!(db.hear_end().await, PeerEnd::Reset);
-        assert_eq!(app.hear_end().await, PeerEnd::Closed);
+        assert_eq!(db.receive_end().await, PeerEnd::Reset);
+        assert_eq!(app.receive_end().await, PeerEnd::Closed);
     });
 }
 
@@ -202,12 +202,12 @@ fn a_proxy_that_stops_waits_for_transactions_and_cuts_those_that_take_too_long()
         exchange(&mut long, &mut long_db, b"\x03BEGIN", OK_IN_TRANSACTION).await;
         let drain = world.plane.drain(30 * SECOND, std::future::pending());
         let script = async {
-            assert_eq!(idle.hear_end().await, PeerEnd::Closed);
+            assert_eq!(idle.receive_end().await, PeerEnd::Closed);
             exchange(&mut short, &mut short_db, b"\x03COMMIT", OK).await;
-            assert_eq!(short.hear_end().await, PeerEnd::Closed);
+            assert_eq!(short.receive_end().await, PeerEnd::Closed);
             let early = timeout(20 * SECOND, long.try_hear()).await;
             assert!(early.is_err());
-            assert_eq!(long_db.hear_end().await, PeerEnd::Reset);
+            assert_eq!(long_db.receive_end().await, PeerEnd::Reset);
         };
         let (cut, ()) = tokio::join!(drain, script);
         assert_eq!(cut, 1);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_house_stands() {
+    fn the_floors_hold() {
         assert_eq!(check(&crate::root()).err(), None);
     }
 

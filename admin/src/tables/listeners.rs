@@ -63,7 +63,7 @@ fn items(input: &TableInput) -> Vec<ListenerRow> {
     let mut rows: Vec<_> = plain
         .chain(others.map(|it| of_clients(&it.address, Some(it))))
         .collect();
-    rows.extend(port(&facts.addresses, "admin", facts.guests));
+    rows.extend(port(&facts.addresses, "admin", facts.clients));
     rows.extend(port(&facts.http_addresses, "http", facts.callers));
     rows
 }

@@ -51,7 +51,7 @@ pub fn items(input: &TableInput) -> Vec<StatusRow> {
         ("Statements_explained", plans.explained),
         ("Statements_not_explained", plans.failed),
         ("Workers", input.data_plane.workers() as u64),
-        ("Admin_connections", input.port.guests as u64),
+        ("Admin_connections", input.port.clients as u64),
         ("Http_connections", input.port.callers as u64),
     ]
 }

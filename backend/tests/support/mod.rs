@@ -16,7 +16,7 @@ use tokio::time::timeout;
 /// A server that answers by itself, and what it has heard.
 pub struct ScriptedServer {
     /// What it was told: the text of each query, the name of each other command, by connection.
-    heard: RefCell<Vec<(u32, String)>>,
+    read: RefCell<Vec<(u32, String)>>,
     news: Notify,
     logins: Cell<u32>,
     /// It greets with error 1040.
@@ -28,7 +28,7 @@ pub struct ScriptedServer {
 impl ScriptedServer {
     fn start(mut connections: Server) -> Rc<Self> {
         let server = Rc::new(Self {
-            heard: RefCell::default(),
+            read: RefCell::default(),
             news: Notify::new(),
             logins: Cell::new(0),
             is_full: Cell::new(false),
@@ -51,7 +51,7 @@ impl ScriptedServer {
 
     /// Waits until a connection has said this.
     pub async fn hears(&self, text: &str) -> u32 {
-        let heard = async {
+        let read = async {
             loop {
                 let news = self.news.notified();
                 let found = self.connection_that_said(text);
@@ -61,36 +61,36 @@ impl ScriptedServer {
                 }
             }
         };
-        let heard = timeout(Duration::from_secs(30), heard).await;
-        heard.unwrap_or_else(|_| panic!("{text}: not heard, but {:?}", self.heard.borrow()))
+        let read = timeout(Duration::from_secs(30), read).await;
+        read.unwrap_or_else(|_| panic!("{text}: not heard, but {:?}", self.read.borrow()))
     }
 
     fn connection_that_said(&self, text: &str) -> Option<u32> {
-        let heard = self.heard.borrow();
-        let found = heard.iter().find(|it| it.1 == text);
+        let read = self.read.borrow();
+        let found = read.iter().find(|it| it.1 == text);
         found.map(|it| it.0)
     }
 
     async fn serve(self: Rc<Self>, mut peer: Peer) {
         if self.is_full.get() {
-            peer.say(&err(1040, "Too many connections")).await;
+            peer.send_payload(&err(1040, "Too many connections")).await;
             return;
         }
         let id = self.logins.get() + 1;
         self.logins.set(id);
-        peer.say_greeting(&greeting(id)).await;
+        peer.send_greeting(&greeting(id)).await;
         // The handshake response.
         if peer.try_hear().await.is_err() {
             return;
         }
-        peer.say(OK).await;
+        peer.send_payload(OK).await;
         loop {
             peer.begin_at(0);
             let Ok(command) = peer.try_hear().await else {
                 return;
             };
             let text = text_of(&command);
-            self.heard.borrow_mut().push((id, text.clone()));
+            self.read.borrow_mut().push((id, text.clone()));
             self.news.notify_waiters();
             let packets = match self.shuts_down.get() {
                 true => packet(1, &err(1053, "Server shutdown in progress")),

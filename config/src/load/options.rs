@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::reading::Reading;
 use super::written::Written;
-use crate::raw_setting::option_given;
+use crate::raw_setting::is_in_file;
 use crate::setting::{BACKEND, Traits, ValueType, setting};
 use crate::value::Value;
 use crate::{BackendAddress, BackendConfig, Fault, Role, SourceLocation};
@@ -52,13 +52,13 @@ impl Reading {
         if setting.kind == ValueType::Secret {
             self.warn_of_secret_option(given);
         }
-        let value = option_given(given, setting.kind, &setting.traits);
+        let value = is_in_file(given, setting.kind, &setting.traits);
         self.set(setting, &value);
     }
 
     fn read_backend_option(&mut self, given: &Override, role: Role) {
         let kind = <Vec<BackendAddress>>::KIND;
-        match <Vec<BackendAddress>>::read(&option_given(given, kind, &Traits::RELOAD)) {
+        match <Vec<BackendAddress>>::read(&is_in_file(given, kind, &Traits::RELOAD)) {
             Ok(addresses) => {
                 let backends = addresses.into_iter().map(|it| BackendConfig::new(it, role));
                 self.options_backends[role as usize] = Some(backends.collect());

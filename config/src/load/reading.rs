@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::written::Written;
 use crate::listed::{ArrayTable, LISTS};
 use crate::nearest::nearest;
-use crate::raw_setting::{RawSetting, Source, given};
+use crate::raw_setting::{RawSetting, Source, from_file};
 use crate::renamed::{self, had_table, new_name};
 use crate::retired::retired;
 use crate::setting::{
@@ -220,7 +220,7 @@ impl Reading {
         setting: &'static Setting<Config>,
         value: &Spanned<DeValue<'_>>,
     ) {
-        let given = given(source, setting.name, &setting.traits, value);
+        let given = from_file(source, setting.name, &setting.traits, value);
         if setting.kind == ValueType::Secret {
             self.warn_of_open_secret(source, &given);
         }
@@ -351,7 +351,7 @@ impl Reading {
                 .push(unknown(location, &old, nearest(key, keys)));
             return;
         };
-        let given = given(source, setting.name, &setting.traits, value);
+        let given = from_file(source, setting.name, &setting.traits, value);
         if setting.kind == ValueType::Secret {
             self.warn_of_open_secret(source, &given);
         }

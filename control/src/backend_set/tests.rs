@@ -69,7 +69,7 @@ fn looks(backend_set: &mut BackendSet, now: Moment) -> Vec<Ticket> {
 fn well(config: &Config) -> (BackendSet, Ticket) {
     let mut backend_set = backend_set(config);
     let ticket = looks(&mut backend_set, at(0))[0];
-    backend_set.looked(ticket, Ok(ProbeResult::Well), at(0));
+    backend_set.note_probe(ticket, Ok(ProbeResult::Well), at(0));
     assert!(matches!(health(&mut backend_set), Health::Up { .. }));
     (backend_set, ticket)
 }
@@ -154,7 +154,7 @@ fn probes_come_after_waits_that_double_up_to_their_bound() {
         );
         now = due;
         assert_eq!(looks(&mut backend_set, now), [ticket]);
-        backend_set.looked(ticket, Err(Failure::Io("timed out".into())), now);
+        backend_set.note_probe(ticket, Err(Failure::Io("timed out".into())), now);
         assert!(backend_set.snapshot().is_none(), "nothing new to be told");
     }
 }
@@ -171,7 +171,7 @@ fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
         waits.push(due.since(now));
         now = due;
         assert_eq!(looks(&mut backend_set, now), [ticket]);
-        backend_set.looked(ticket, Ok(ProbeResult::Well), now);
+        backend_set.note_probe(ticket, Ok(ProbeResult::Well), now);
     }
     assert!(waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
     // After a long good time it begins with the first wait again.
@@ -185,11 +185,11 @@ fn a_look_begun_before_the_fall_does_not_raise_the_backend() {
     let mut backend_set = backend_set(&config(&["a"]));
     let ticket = looks(&mut backend_set, at(0))[0];
     backend_set.report(&connect_failed(ticket), at(10));
-    backend_set.looked(ticket, Ok(ProbeResult::Well), at(20));
+    backend_set.note_probe(ticket, Ok(ProbeResult::Well), at(20));
     assert!(matches!(health(&mut backend_set), Health::Down { since, .. } if since == at(10)));
     let due = backend_set.next_due().unwrap();
     assert_eq!(looks(&mut backend_set, due), [ticket]);
-    backend_set.looked(ticket, Ok(ProbeResult::Well), due);
+    backend_set.note_probe(ticket, Ok(ProbeResult::Well), due);
     let backend = backend_set.snapshot().unwrap().backends[0].clone();
     assert_eq!(backend.health, Health::Up { since: due });
     assert_eq!(backend.returned, Some(due));
@@ -203,7 +203,7 @@ fn many_broken_sessions_make_few_looks() {
         backend_set.report(&session_broken(ticket), at(5 * SECOND + millisecond));
         for ticket in looks(&mut backend_set, at(5 * SECOND + millisecond)) {
             count += 1;
-            backend_set.looked(ticket, Ok(ProbeResult::Well), at(5 * SECOND + millisecond));
+            backend_set.note_probe(ticket, Ok(ProbeResult::Well), at(5 * SECOND + millisecond));
         }
     }
     assert_eq!(count, 3, "one at once, then one per probe interval");
@@ -218,7 +218,7 @@ fn a_backend_that_does_not_answer_a_hints_look_is_down() {
         "a hint alone changes nothing"
     );
     assert_eq!(looks(&mut backend_set, at(5 * SECOND)), [ticket]);
-    backend_set.looked(ticket, Err(refused()), at(5 * SECOND));
+    backend_set.note_probe(ticket, Err(refused()), at(5 * SECOND));
     assert!(
         matches!(health(&mut backend_set), Health::Down { cause, .. } if cause == "Connection refused")
     );
@@ -242,7 +242,7 @@ fn resolve_address(backend_set: &mut BackendSet, found: Result<Vec<Endpoint>, Fa
         .iter()
         .find(|(_, task)| matches!(task, Task::LookUp(_)));
     let (ticket, _) = asked.expect("a look-up is due");
-    backend_set.looked_up(*ticket, found, due);
+    backend_set.note_addresses(*ticket, found, due);
 }
 
 fn endpoint(last: u8) -> Endpoint {
@@ -285,7 +285,7 @@ fn a_look_at_former_addresses_says_nothing_about_the_new_ones() {
     resolve_address(&mut backend_set, Ok(vec![endpoint(1)]));
     backend_set.snapshot().unwrap();
     let later = at(60 * SECOND);
-    backend_set.looked(ticket, Err(refused()), later);
+    backend_set.note_probe(ticket, Err(refused()), later);
     assert!(backend_set.snapshot().is_none());
     assert_eq!(looks(&mut backend_set, later), [ticket]);
 }
@@ -327,7 +327,7 @@ fn a_backend_with_a_new_address_is_probed_again_and_pending_answers_are_ignored(
         (backend.id, &backend.health),
         (asked_before.backend, &Health::Unknown)
     );
-    backend_set.looked(asked_before, Err(refused()), at(SECOND));
+    backend_set.note_probe(asked_before, Err(refused()), at(SECOND));
     assert!(backend_set.snapshot().is_none());
     assert_eq!(looks(&mut backend_set, at(SECOND)).len(), 1);
 }

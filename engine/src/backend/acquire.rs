@@ -23,16 +23,16 @@ const PAUSE_RETRY: Duration = Duration::from_millis(250);
 
 impl PooledSession {
     /// Waits until a transaction may begin.
-    pub(super) async fn stand_in_line(
+    pub(super) async fn join_queue(
         &mut self,
         sub_pool: Rc<SubPool>,
     ) -> Result<RunningStatement, Failure> {
         self.note_queued();
         let env = Rc::clone(&self.env);
         let patience = self.settings.config.pool.timeout_wait;
-        let turn = running_statements::stand_in_line(&env.pool_env, &sub_pool);
+        let turn = running_statements::wait_in_queue(&env.pool_env, &sub_pool);
         let waited = self.wait_unless_killed(timeout(patience, turn)).await?;
-        waited.map_err(|_| running_statements::no_turn_in_time(&sub_pool, patience))
+        waited.map_err(|_| running_statements::queue_timed_out(&sub_pool, patience))
     }
 
     /// It waits for whichever backend comes, and for none in particular.

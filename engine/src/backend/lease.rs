@@ -35,7 +35,7 @@ impl PooledSession {
             Ok(_) if command_target == CommandTarget::Same => None,
             Ok(backend) => match self.admitted(backend) {
                 Ok(admitted) => admitted,
-                Err(sub_pool) => Some(Box::pin(self.stand_in_line(sub_pool)).await?),
+                Err(sub_pool) => Some(Box::pin(self.join_queue(sub_pool)).await?),
             },
             Err(_) => None,
         };
@@ -85,7 +85,7 @@ impl PooledSession {
     /// Asks for a connection to a backend; in the usual case one lies idle.
     pub(super) fn begin(&mut self, backend: &Arc<Backend>) -> CheckoutStep {
         let sub_pool = self.sub_pool(backend);
-        if self.sql_state.pending_answers().is_owed()
+        if self.sql_state.pending_answers().is_pending()
             && let Some(own) = self.take_own(sub_pool)
         {
             return CheckoutStep::HeldConnection(own);
@@ -113,12 +113,12 @@ impl PooledSession {
             Box::pin(self.read_globals()).await;
         }
         if self.tracking.has_unseen() {
-            Box::pin(self.look_again()).await;
+            Box::pin(self.retry_backends()).await;
         }
         if self.sql_state.has_cursors() || !self.sql_state.session().is_free() {
             // In a transaction there is nearly always nothing to ask.
-            if self.inquiry().is_some() {
-                Box::pin(self.inquire()).await?;
+            if self.state_query().is_some() {
+                Box::pin(self.query_state()).await?;
             }
             if self.is_pinned() {
                 self.pin_lease();

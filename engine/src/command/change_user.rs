@@ -150,7 +150,10 @@ impl PooledSession {
             .scripts_of(self.identity.listener())
             .is_empty()
         {
-            return self.pass_on(stream, wish).await.map(Changed::of);
+            return self
+                .authenticate_through(stream, wish)
+                .await
+                .map(Changed::of);
         }
         let error = errors::change_user_out_of_sight();
         Err(Failure::saying(FailureKind::LoginDenied, error))

@@ -23,7 +23,7 @@ const PACKET_BYTES_MAX: u32 = 1 << 24;
 
 impl PooledSession {
     /// Lets a backend judge. After an error the client has been told nothing, unless by the backend.
-    pub(crate) async fn pass_on(
+    pub(crate) async fn authenticate_through(
         &self,
         stream: &mut PacketStream,
         wish: &ChangeUser<'_>,
@@ -90,7 +90,7 @@ impl PooledSession {
         self.control.may_wait(None);
         self.routing.leave_home();
         self.identity.leave_account();
-        self.identity.pass_on(backend.id, thread_id);
+        self.identity.bind_to_thread(backend.id, thread_id);
         tracing::debug!(
             id = self.identity.id(),
             backend = backend.name,

@@ -170,8 +170,8 @@ impl PooledSession {
             return Box::pin(self.run_command(command)).await;
         }
         if let Statement::Text(query) = statement {
-            if let Some(inquiry) = self.sql_state.session().inquiry_before(&query.facts) {
-                Box::pin(self.inquire_before(&inquiry)).await;
+            if let Some(state_query) = self.sql_state.session().state_query_before(&query.facts) {
+                Box::pin(self.query_state_before(&state_query)).await;
             }
             self.apply_set(query);
         }
@@ -243,7 +243,7 @@ impl PooledSession {
                     self.explainer.plan_later(self, &due, statement);
                 }
                 if begins {
-                    self.note_begun(done);
+                    self.note_movable_begin(done);
                 }
             }
             Err(cut) if cut.reached == Reached::Nobody => self.was_not_sent(statement),

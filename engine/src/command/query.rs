@@ -94,9 +94,9 @@ impl PooledSession {
         if !self.may_ask() {
             return None;
         }
-        let inquiry = proxy_explain(query.text(), self.sql_state.session().flags())?;
+        let state_query = proxy_explain(query.text(), self.sql_state.session().flags())?;
         let explainer = self.explainer;
-        let answer = explainer.answer(self, inquiry, query.text());
+        let answer = explainer.answer(self, state_query, query.text());
         self.reply_table(query.incoming().sequence, &answer);
         Some(Ending::last(After::Next))
     }

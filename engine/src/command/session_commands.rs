@@ -127,7 +127,8 @@ impl PooledSession {
     /// and adds to it.
     pub(crate) fn begin_outside_statements(&mut self) -> Outside {
         let conn = self.held.connection();
-        let is_here = conn.is_some_and(|conn| self.sql_state.pending_answers().is_told_by(conn));
+        let is_here =
+            conn.is_some_and(|conn| self.sql_state.pending_answers().still_answers_on(conn));
         let list = self.sql_state.pending_answers().list();
         let is_elsewhere = self.is_mysql() && (!is_here || list.is_some());
         self.command.wants_clear = is_elsewhere;
@@ -257,7 +258,7 @@ impl PooledSession {
         }
         self.wait_for_saving().await;
         self.take_up_saved();
-        if self.sql_state.pending_answers().is_owed()
+        if self.sql_state.pending_answers().is_pending()
             && self.hold(CommandTarget::Same).await.is_ok()
         {
             self.keep_past().await;

@@ -156,7 +156,7 @@ impl PooledSession {
                 self.send(&mut lease.conn, &packets).await;
                 lease
                     .conn
-                    .hear(&self.env.pool_env, mistake.command)
+                    .read_reply(&self.env.pool_env, mistake.command)
                     .await
                     .ok()
             }

@@ -68,7 +68,7 @@ impl PooledSession {
             && command_target == CommandTarget::Home
             && self.is_undirected()
             && self.may_begin_later()
-            && self.tracking.hears_of_no_transactions()
+            && self.tracking.reports_no_transactions()
             && self.begins_as_usual()
     }
 
@@ -87,7 +87,7 @@ impl PooledSession {
         };
         is_free
             && self.sql_state.session().begins_silently()
-            && !pending_answers.is_owed()
+            && !pending_answers.is_pending()
             && !pending_answers.is_saving()
     }
 

@@ -25,7 +25,7 @@ impl PooledSession {
             && is_switched_off(statement.facts(), statement.text())
             && self.is_undirected()
             && self.may_begin_later()
-            && self.tracking.hears_of_no_transactions()
+            && self.tracking.reports_no_transactions()
     }
 
     /// From now on the session has autocommit off, on each connection that it gets.

@@ -36,12 +36,12 @@ impl PooledSession {
     }
 
     /// A server has executed the deferred BEGIN.
-    pub(crate) fn has_begun(&mut self, own: &OwnReply) {
+    pub(crate) fn has_started(&mut self, own: &OwnReply) {
         let status = own.tally.status.unwrap_or_default();
         self.client.note_status(status);
         self.routing.state_mut().note_begin(BeginProgress::Past);
         if status.contains(StatusFlags::IN_TRANS) {
-            self.sql_state.session_mut().transaction_begun();
+            self.sql_state.session_mut().note_transaction_started();
             self.routing.state_mut().note_begin(BeginProgress::Alone);
         }
     }

@@ -28,7 +28,7 @@ impl PooledSession {
     /// The session ends.
     pub(crate) async fn fetch_diagnostics(&mut self) -> Result<(), Failure> {
         let on_lane = self.routing.lane_use_mut().take_past();
-        let is_owed = self.sql_state.pending_answers().is_owed();
+        let is_owed = self.sql_state.pending_answers().is_pending();
         if let Some(on_lane) = on_lane.filter(|_| is_owed) {
             self.rerun_unheard(on_lane).await;
             return Ok(());
@@ -42,7 +42,7 @@ impl PooledSession {
         }
         // Nobody takes the connection that it leaves there, and so nobody asks.
         self.wait_for_saving().await;
-        if self.sql_state.pending_answers().is_owed() {
+        if self.sql_state.pending_answers().is_pending() {
             self.sql_state.pending_answers().is_left();
             self.take_up_saved();
             self.sql_state.session_mut().found_rows_are(0);
@@ -55,7 +55,7 @@ impl PooledSession {
     async fn find_answers(&mut self, sub_pool: SubPoolId) -> Result<(), Failure> {
         let until = clock::now() + PATIENCE_TAKER;
         let pending_answers = Rc::clone(self.sql_state.pending_answers());
-        if pending_answers.is_owed()
+        if pending_answers.is_pending()
             && let Some(conn) = self.held.connection_mut()
             && settle(&self.env.pool_env, conn, &pending_answers)
                 .await
@@ -64,8 +64,8 @@ impl PooledSession {
             self.drop_lease(pool::CloseReason::Broken);
         }
         // Nobody waits for what this session's connection knows while it waits itself.
-        while pending_answers.is_saving() || pending_answers.is_owed() {
-            if pending_answers.is_owed()
+        while pending_answers.is_saving() || pending_answers.is_pending() {
+            if pending_answers.is_pending()
                 && let Some(own) = self.take_own(sub_pool)
             {
                 if let Some(other) = self.held.replace(own) {
@@ -98,16 +98,16 @@ impl PooledSession {
             .state()
             .last()
             .is_some_and(|last| last != backend.id);
-        is_elsewhere && self.owes_answers()
+        is_elsewhere && self.has_pending_answers()
     }
 
     /// Whether a connection alone knows what the next statement leaves as it is.
-    fn owes_answers(&self) -> bool {
+    fn has_pending_answers(&self) -> bool {
         let counts = || {
-            self.sql_state.pending_answers().owes_found_rows()
+            self.sql_state.pending_answers().found_rows_are_pending()
                 && self.sql_state.session().pins().has(Pin::FoundRows)
         };
-        self.sql_state.pending_answers().owes_insert_id() || counts()
+        self.sql_state.pending_answers().insert_id_is_pending() || counts()
     }
 
     /// Asks where the last command ran what it has left there, before the session goes elsewhere.
@@ -123,7 +123,7 @@ impl PooledSession {
                 Err(failure) => return Err(failure),
             }
         }
-        if self.sql_state.pending_answers().is_owed() {
+        if self.sql_state.pending_answers().is_pending() {
             self.sql_state.pending_answers().lose();
         }
         self.take_up_saved();
@@ -154,7 +154,7 @@ impl PooledSession {
         self.wait_for_saving().await;
         self.take_up_saved();
         // No connection of the session knows about a statement that ran on a lane.
-        if self.sql_state.pending_answers().is_owed() && !self.routing.lane_use().has_past() {
+        if self.sql_state.pending_answers().is_pending() && !self.routing.lane_use().has_past() {
             match self.held.take() {
                 Some(lease) => self.ask_answers(lease).await?,
                 None => self.take_answers_along().await?,

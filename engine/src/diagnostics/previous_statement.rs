@@ -259,7 +259,7 @@ impl PooledSession {
     fn place(&self) -> WarningListLocation {
         let is_here = || {
             let conn = self.held.connection();
-            conn.is_some_and(|conn| self.sql_state.pending_answers().is_told_by(conn))
+            conn.is_some_and(|conn| self.sql_state.pending_answers().still_answers_on(conn))
         };
         match self.sql_state.pending_answers().list() {
             Some(list) => WarningListLocation::Kept(list),

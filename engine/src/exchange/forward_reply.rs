@@ -66,7 +66,7 @@ impl PooledSession {
             match self.poll_step(conn, reply, context) {
                 Poll::Ready(Ok(())) if reply.progress() == Progress::More => {
                     // Where a reply comes in one piece its end is read from the clock, and that is enough.
-                    if reply.has_begun() {
+                    if reply.has_started() {
                         let env = &self.env;
                         self.command.timing.begins(|| env.now().0);
                     }

@@ -177,7 +177,7 @@ impl PooledSession {
 
     /// The client has changed what it wants to be told: that is noted, and the connection goes on
     /// telling us everything.
-    pub(crate) async fn look_again(&mut self) {
+    pub(crate) async fn retry_backends(&mut self) {
         let settings = self.tracking.take_unseen();
         if !self.keep_past().await {
             return;
@@ -210,18 +210,18 @@ impl PooledSession {
 
     /// Asks the connection what only it knows, so that the session may leave it: values of
     /// variables that were set to expressions.
-    pub(crate) async fn inquire(&mut self) -> Result<(), SessionError> {
-        while let Some(inquiry) = self.inquiry() {
+    pub(crate) async fn query_state(&mut self) -> Result<(), SessionError> {
+        while let Some(state_query) = self.state_query() {
             if !self.keep_past().await {
                 return Ok(());
             }
-            let asked = self.held.ask_short(&self.env.pool_env, inquiry.text());
+            let asked = self.held.ask_short(&self.env.pool_env, state_query.text());
             let Ok(own) = asked.await else {
                 self.drop_lease(pool::CloseReason::Broken);
                 return Ok(());
             };
-            if !self.hear_answer(&inquiry, &own) {
-                self.sql_state.session_mut().refused(&inquiry);
+            if !self.observe_answer(&state_query, &own) {
+                self.sql_state.session_mut().refused(&state_query);
                 return Ok(());
             }
             self.note_wait_timeout();
@@ -231,48 +231,48 @@ impl PooledSession {
 
     /// The same before a statement that would hide the answer. Where the connection breaks, the
     /// statement finds that out.
-    pub(crate) async fn inquire_before(&mut self, inquiry: &StateQuery) {
+    pub(crate) async fn query_state_before(&mut self, state_query: &StateQuery) {
         if !self.keep_past().await {
             return;
         }
-        let asked = self.held.ask_short(&self.env.pool_env, inquiry.text());
+        let asked = self.held.ask_short(&self.env.pool_env, state_query.text());
         if let Ok(own) = asked.await {
-            self.hear_answer(inquiry, &own);
+            self.observe_answer(state_query, &own);
         }
     }
 
     /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
     /// first of a transaction, and does not say.
     pub(crate) async fn learn_status(&mut self) {
-        if !self.held.has_connection() || self.sql_state.session().inquiry_of_status().is_none() {
+        if !self.held.has_connection() || self.sql_state.session().status_query().is_none() {
             return;
         }
         // Whatever is asked about the past, the replies tell.
         if Box::pin(self.keep_past()).await
-            && let Some(inquiry) = self.sql_state.session().inquiry_of_status()
+            && let Some(state_query) = self.sql_state.session().status_query()
         {
-            Box::pin(self.inquire_before(&inquiry)).await;
+            Box::pin(self.query_state_before(&state_query)).await;
         }
     }
 
     /// Asks for variables that nobody knows, before the connection is set to something else for a while.
     pub(crate) async fn settle_doubts(&mut self) {
-        while let Some(inquiry) = self.sql_state.session().inquiry_of_variables() {
+        while let Some(state_query) = self.sql_state.session().variables_query() {
             if !self.keep_past().await {
                 return;
             }
-            let asked = self.held.ask_short(&self.env.pool_env, inquiry.text());
+            let asked = self.held.ask_short(&self.env.pool_env, state_query.text());
             let Ok(own) = asked.await else {
                 return;
             };
-            if !self.hear_answer(&inquiry, &own) {
-                self.sql_state.session_mut().refused(&inquiry);
+            if !self.observe_answer(&state_query, &own) {
+                self.sql_state.session_mut().refused(&state_query);
             }
         }
     }
 
     /// Takes an answer up; false where it was none.
-    fn hear_answer(&mut self, inquiry: &StateQuery, own: &OwnReply) -> bool {
+    fn observe_answer(&mut self, state_query: &StateQuery, own: &OwnReply) -> bool {
         let Some(conn) = self.held.connection_mut() else {
             return false;
         };
@@ -295,7 +295,7 @@ impl PooledSession {
         let values = &self.env.pool_env.store.values;
         self.sql_state
             .session_mut()
-            .answer(&mut conn.state, values, inquiry, &answer);
+            .answer(&mut conn.state, values, state_query, &answer);
         if let Some(status) = own.tally.status {
             self.note_own_status(status);
         }
@@ -303,9 +303,9 @@ impl PooledSession {
     }
 
     /// What is to be asked of the connection before the session's next statement.
-    pub(crate) fn inquiry(&self) -> Option<StateQuery> {
+    pub(crate) fn state_query(&self) -> Option<StateQuery> {
         let conn = self.held.connection()?;
-        self.sql_state.session().inquiry(&conn.state)
+        self.sql_state.session().state_query(&conn.state)
     }
 
     /// Asks what other statements of ours would make the server forget of the session's own; false if
@@ -345,7 +345,7 @@ impl PooledSession {
         if own.outcome != Outcome::Ok {
             return;
         }
-        let told = match own.tally.owes_changes {
+        let told = match own.tally.has_unsent_changes {
             true => StatusFlags(status.0 & LASTING.0),
             false => status,
         };

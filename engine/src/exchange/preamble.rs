@@ -73,7 +73,7 @@ pub(crate) enum Ready {
 
 impl PooledSession {
     /// What must be said before the client's command.
-    pub(crate) fn prefix(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
+    pub(crate) fn preamble(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
         let mut prefix = Preamble::default();
         let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
@@ -125,7 +125,7 @@ impl PooledSession {
             Restoration::Reset | Restoration::Unfit => return Ready::Reset,
         }
         // Behind what restores: MySQL warns of some character sets.
-        if self.command.wants_clear && !self.sql_state.pending_answers().is_told_by(conn) {
+        if self.command.wants_clear && !self.sql_state.pending_answers().still_answers_on(conn) {
             let clear = empty_list(conn.state.server());
             prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, clear));
         }
@@ -173,14 +173,14 @@ impl PooledSession {
     }
 
     /// What must be said before the client's command on a connection that is reset first.
-    pub(crate) async fn prefix_of_reset(
+    pub(crate) async fn reset_preamble(
         &mut self,
         conn: &mut BackendConn,
         needs: &Needs,
     ) -> Result<Preamble, ExchangeError> {
         let broken = |broken: ConnectionError| ExchangeError::unsent(broken.into());
         self.reset_backend(conn, needs).await?;
-        match self.prefix(conn, needs) {
+        match self.preamble(conn, needs) {
             Ready::Equal => Ok(Preamble::default()),
             Ready::Behind(prefix) => Ok(prefix),
             Ready::Reset => {
@@ -188,7 +188,7 @@ impl PooledSession {
                 backend::open::log_in_again(&self.env.pool_env, conn)
                     .await
                     .map_err(broken)?;
-                match self.prefix(conn, needs) {
+                match self.preamble(conn, needs) {
                     Ready::Equal => Ok(Preamble::default()),
                     Ready::Behind(prefix) => Ok(prefix),
                     Ready::Reset => Err(broken(ConnectionError::Unexpected("it cannot be reset"))),
@@ -228,17 +228,19 @@ impl PooledSession {
                 PreamblePurpose::Await => {
                     let wait = self.settings.config.balance.timeout_consistency;
                     let env = Rc::clone(&self.env);
-                    let heard = conn.hear_after(&env.pool_env, ask.command, wait);
+                    let heard = conn.read_reply_within(&env.pool_env, ask.command, wait);
                     self.unless_it_ends(heard).await??
                 }
-                _ => conn.hear(&self.env.pool_env, ask.command).await?,
+                _ => conn.read_reply(&self.env.pool_env, ask.command).await?,
             };
             match ask.what {
                 PreamblePurpose::Save(question) => question.answered(&own, conn.capabilities),
                 PreamblePurpose::Clear => conn.tells_gtids &= own.outcome == Outcome::Ok,
-                PreamblePurpose::Position(before) => self.heard_position(conn, &before, &own),
+                PreamblePurpose::Position(before) => self.observe_position(conn, &before, &own),
                 PreamblePurpose::Begin if own.outcome == Outcome::Ok => begun = Some(own),
-                PreamblePurpose::Begin => result = result.and(Err(RestoreFailed::not_begun(&own))),
+                PreamblePurpose::Begin => {
+                    result = result.and(Err(RestoreFailed::begin_refused(&own)))
+                }
                 PreamblePurpose::Await => {
                     is_behind = !has_come(&own, conn);
                     if !is_behind {
@@ -274,7 +276,7 @@ impl PooledSession {
             None => result,
         };
         if let (Ok(()), Some(own)) = (&result, &begun) {
-            self.has_begun(own);
+            self.has_started(own);
         }
         Ok(result)
     }

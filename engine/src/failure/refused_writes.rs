@@ -57,9 +57,9 @@ impl PooledSession {
             return Ok(Outwaited::InVain);
         }
         self.report_refused_write();
-        let has_begun = self.has_only_begin();
+        let has_started = self.has_only_begin();
         self.reset_lease().await;
-        if has_begun {
+        if has_started {
             self.begins_again();
             self.sql_state.session_mut().connection_lost();
             self.sql_state.session_mut().transaction_lost();
@@ -74,7 +74,7 @@ impl PooledSession {
             .wait_unless_killed(timeout_at(until, env.pool.news()))
             .await
         {
-            Ok(_) if has_begun => self.begin_where_writes_go(sequence).await,
+            Ok(_) if has_started => self.begin_where_writes_go(sequence).await,
             Ok(_) => Ok(Outwaited::Again),
             // A transaction that has begun begins again before the client's next statement.
             Err(failure) => self.refuse(&failure, sequence).map(Outwaited::Told),

@@ -171,7 +171,7 @@ impl PooledSession {
         };
         match &cut.cut {
             Cut::RestoreFailed(unequal) if unequal.lack == Lack::Schema => {
-                let failure = unequal_failure(unequal, &name);
+                let failure = restore_failure(unequal, &name);
                 self.note_backends_words(&failure);
                 self.reply_failure(sequence, &failure);
                 Ok(After::Next)
@@ -181,7 +181,7 @@ impl PooledSession {
                 self.lose(error.into(), cut.reached, repeat.effect, place)
             }
             Cut::RestoreFailed(unequal) => {
-                let failure = unequal_failure(unequal, &name);
+                let failure = restore_failure(unequal, &name);
                 self.note_backends_words(&failure);
                 self.drop_lease(CloseReason::Broken);
                 self.reply_failure(sequence, &failure);
@@ -410,7 +410,7 @@ pub fn waiting(cut: &Cut) -> Failure {
 }
 
 /// The backend did not become what the session needs; its own words where it has some.
-fn unequal_failure(unequal: &RestoreFailed, name: &str) -> Failure {
+fn restore_failure(unequal: &RestoreFailed, name: &str) -> Failure {
     let error = errors::state_not_restored(name, unequal);
     match &unequal.error {
         Some(payload) => Failure::relaying(FailureKind::StateNotRestored, error, payload.clone()),

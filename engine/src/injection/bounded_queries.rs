@@ -53,7 +53,7 @@ impl PooledSession {
             self.env.rule_set().counters.injected(rule);
         }
         let own = self
-            .hear_injected(injecting, statement, bytes_max, side)
+            .send_injected(injecting, statement, bytes_max, side)
             .await?;
         if let Some(error) = failure_of(&own) {
             return Ok(Finding::Failed(error));
@@ -73,7 +73,7 @@ impl PooledSession {
     }
 
     /// Sends a statement, and notes what it does besides.
-    pub(super) async fn hear_injected(
+    pub(super) async fn send_injected(
         &mut self,
         injecting: &mut Injecting,
         statement: &[u8],
@@ -86,7 +86,7 @@ impl PooledSession {
             .ask_in_time(&injecting.injection, statement, bytes_max, side)
             .await?;
         let status = own.tally.status.unwrap_or_default();
-        injecting.has_begun |= !was_open && status.contains(StatusFlags::IN_TRANS);
+        injecting.has_started_transaction |= !was_open && status.contains(StatusFlags::IN_TRANS);
         injecting.has_warned |= own.tally.warnings > 0 || own.outcome != Outcome::Ok;
         // What the client's statements before have done: only a SET tells of itself.
         if !own.changes.is_empty() && injecting.undo.is_empty() {

@@ -221,7 +221,7 @@ impl PooledSession {
         let injection = Arc::clone(&injecting.injection);
         // To set something makes MySQL forget the list; other questions would be profiled and traced.
         if self.is_mysql()
-            && self.sql_state.pending_answers().owes_list()
+            && self.sql_state.pending_answers().warnings_are_pending()
             && !self.keep_past().await
         {
             return Ok(());

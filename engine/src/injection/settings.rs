@@ -32,7 +32,7 @@ impl PooledSession {
         let asked: Vec<_> = names.iter().map(|it| format!("@@session.{it}")).collect();
         let question = format!("SELECT {} LIMIT 1", asked.join(","));
         let own = self
-            .hear_injected(injecting, question.as_bytes(), OWN_BYTES_MAX, side)
+            .send_injected(injecting, question.as_bytes(), OWN_BYTES_MAX, side)
             .await?;
         if let Some(error) = failure_of(&own) {
             return Ok(Some(Finding::Failed(error)));
@@ -79,7 +79,7 @@ impl PooledSession {
 
     /// Ends a transaction that is not the client's, and empties a list that is not.
     pub(super) async fn leave_no_trace(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
-        if std::mem::take(&mut injecting.has_begun) {
+        if std::mem::take(&mut injecting.has_started_transaction) {
             injecting.sent += 1;
             let own = self.ask_own(b"COMMIT AND NO CHAIN NO RELEASE").await?;
             if own.outcome != Outcome::Ok {

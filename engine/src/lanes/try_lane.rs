@@ -54,7 +54,7 @@ impl PooledSession {
         command_target: CommandTarget,
     ) -> Result<(LaneOutcome, LaneFollowUp), SessionError> {
         self.take_up_saved();
-        match self.choice(statement, command_target) {
+        match self.lane_for(statement, command_target) {
             Ok(choice) => {
                 let on_lane = self.travel(statement, command_target, choice).await?;
                 Ok((on_lane, LaneFollowUp::Nothing))
@@ -96,7 +96,7 @@ impl PooledSession {
         let waits = self.routing.waits();
         let fits = !lease.conn.is_outdated(&self.env.pool_env)
             && is_like(&lease.conn, self.sql_state.session())
-            && lease.conn.answers_owed() == 0
+            && lease.conn.pending_answers_count() == 0
             && !waits;
         let is_prepared = self.is_prepared(statement, |key, types| lease.conn.has(key, types));
         if !fits || !is_prepared || !lanes.has_room(sub_pool) {
@@ -165,7 +165,7 @@ impl PooledSession {
     }
 
     /// The lane that a statement is to use.
-    fn choice(
+    fn lane_for(
         &mut self,
         statement: &Statement<'_>,
         command_target: CommandTarget,
@@ -218,11 +218,11 @@ impl PooledSession {
         let state = self.sql_state.session();
         env.lanes.lane(sub_pool, state, || {
             let nearness = |conn: &BackendConn| match is_like(conn, state) {
-                true => conn.answers_owed(),
+                true => conn.pending_answers_count(),
                 false => u32::MAX,
             };
             let lease = env.pool.take_idle(sub_pool, nearness)?;
-            if is_like(&lease.conn, state) && lease.conn.answers_owed() == 0 {
+            if is_like(&lease.conn, state) && lease.conn.pending_answers_count() == 0 {
                 return Some(lease);
             }
             env.pool.give_back(lease);
@@ -292,7 +292,7 @@ impl PooledSession {
             || self.sql_state.has_cursors()
             || !self.sql_state.session().is_plain();
         let is_owed =
-            self.sql_state.pending_answers().is_owed() && !self.routing.lane_use().has_past();
+            self.sql_state.pending_answers().is_pending() && !self.routing.lane_use().has_past();
         let tells = self.tracking.needs_own_connection();
         let key = self.identity.key();
         let is_compressed =
@@ -333,7 +333,7 @@ impl PooledSession {
         if let Some(due) = self.observe(statement.command(), facts, text, done) {
             self.explainer.plan_later(self, &due, statement);
         }
-        let is_owed = self.sql_state.pending_answers().is_owed();
+        let is_owed = self.sql_state.pending_answers().is_pending();
         let past = is_owed.then(|| Past::of(statement)).flatten();
         self.routing.lane_use_mut().note_past(past);
         let seen = Observed {
@@ -353,7 +353,8 @@ impl PooledSession {
         let seen = Observed {
             took: self.command.timing.taken(),
             bytes: done.tally.bytes,
-            has_warned: done.outcome != Outcome::Ok || self.sql_state.pending_answers().is_owed(),
+            has_warned: done.outcome != Outcome::Ok
+                || self.sql_state.pending_answers().is_pending(),
         };
         self.env.lanes.learn(backend, digest, &seen);
     }

@@ -37,7 +37,7 @@ impl PooledSession {
             Reflection::Itself => return Some(()),
         };
         if !is_there {
-            let beside = self.beside(reflected.cluster)?;
+            let beside = self.shadow_session(reflected.cluster)?;
             self.routing.reflect_into(beside);
         }
         let Reflection::Into(beside) = self.routing.reflection() else {

@@ -27,7 +27,7 @@ impl PooledSession {
     }
 
     /// Such a statement has had its reply.
-    pub(crate) fn note_begun(&mut self, done: &Done) {
+    pub(crate) fn note_movable_begin(&mut self, done: &Done) {
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         if is_open && done.outcome == Outcome::Ok {
             self.routing.state_mut().note_begin(BeginProgress::Alone);

@@ -74,13 +74,13 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         match order.is_some_and(|it| it.backend.is_some()) {
             true => &[],
-            false => self.routing.state().choice().out_ids(),
+            false => self.routing.state().script_route().out_ids(),
         }
     }
 
     /// Refuses the current command if scripts exclude every backend for it.
     pub(crate) fn is_left_one(&self) -> Result<(), Failure> {
-        let choice = self.routing.state().choice();
+        let choice = self.routing.state().script_route();
         let order = self.command.policy.as_deref();
         let is_nowhere =
             choice.target == ScriptTarget::Nowhere && !order.is_some_and(CommandPolicy::directs);
@@ -145,7 +145,7 @@ impl PooledSession {
         };
         let falls_back = self.settings.config.balance.fallback == Fallback::Primary;
         let is_free = self.command.policy.is_none()
-            && self.routing.state().choice().backend().is_none()
+            && self.routing.state().script_route().backend().is_none()
             && tried.is_empty();
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }

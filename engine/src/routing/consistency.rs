@@ -181,7 +181,9 @@ impl PooledSession {
             .client
             .capabilities()
             .contains(Capabilities::DEPRECATE_EOF);
-        done.outcome == Outcome::Ok && !done.tally.owes_changes && !(has_eof && done.tally.had_rows)
+        done.outcome == Outcome::Ok
+            && !done.tally.has_unsent_changes
+            && !(has_eof && done.tally.had_rows)
     }
 
     /// Where a read would have gone to a replica if anybody knew what to wait for, the primary is asked
@@ -206,12 +208,12 @@ impl PooledSession {
         let own = conn
             .ask(&self.env.pool_env, Command::QUERY, &question)
             .await?;
-        self.heard_position(conn, &before, &own);
+        self.observe_position(conn, &before, &own);
         Ok(())
     }
 
     /// The primary's reply to that question. One that makes no sense leaves things as they are.
-    pub(crate) fn heard_position(
+    pub(crate) fn observe_position(
         &mut self,
         conn: &BackendConn,
         before: &Arc<Written>,

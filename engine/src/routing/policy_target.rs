@@ -15,7 +15,7 @@ impl PooledSession {
             return self
                 .routing
                 .state()
-                .choice()
+                .script_route()
                 .backend()
                 .map(|_| CommandTarget::Ordered(Roles::Any));
         };
@@ -53,7 +53,7 @@ impl PooledSession {
         let order = self.command.policy.as_deref();
         // A rule's word, and a hint's, go before the script's.
         let is_ordered = order.is_some_and(CommandPolicy::directs);
-        let choice = self.routing.state().choice();
+        let choice = self.routing.state().script_route();
         let chosen = choice.backend().filter(|_| !is_ordered).unzip();
         Wish {
             cluster: order
@@ -75,7 +75,7 @@ impl PooledSession {
             order.backend = None;
             return CommandTarget::Ordered(Roles::Primary);
         }
-        match self.routing.state_mut().choice_mut().take() {
+        match self.routing.state_mut().script_route_mut().take() {
             Some(_) => CommandTarget::Ordered(Roles::Primary),
             None => CommandTarget::Ordered(roles),
         }

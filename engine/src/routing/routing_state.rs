@@ -149,12 +149,12 @@ impl RoutingState {
     }
 
     /// What scripts have said of backends.
-    pub fn choice(&self) -> &ScriptRoute {
+    pub fn script_route(&self) -> &ScriptRoute {
         &self.choice
     }
 
     /// The same, to be changed by a script.
-    pub fn choice_mut(&mut self) -> &mut ScriptRoute {
+    pub fn script_route_mut(&mut self) -> &mut ScriptRoute {
         &mut self.choice
     }
 

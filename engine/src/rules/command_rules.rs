@@ -59,7 +59,7 @@ impl PooledSession {
         let rule_set = self.env.rule_set();
         let input = RuleInput::of_text(b"", &unread, sequence);
         let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut ());
-        let policy = self.order_of(&rule_set, &judgement, &Hints::default());
+        let policy = self.policy_of(&rule_set, &judgement, &Hints::default());
         self.command.policy = policy.directs().then(|| {
             Box::new(CommandPolicy {
                 role: policy.role,

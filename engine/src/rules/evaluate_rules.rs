@@ -168,7 +168,7 @@ impl PooledSession {
         let judgement = self.judge(&rule_set, input, counters, &mut ());
         self.log_not_understood(&rule_set, &judgement);
         let hints = self.hints(&rule_set, input);
-        let mut order = self.order_of(&rule_set, &judgement, &hints);
+        let mut order = self.policy_of(&rule_set, &judgement, &hints);
         self.choose_profile(&rule_set, input, (&judgement, &hints), &mut order);
         if let Some(note) = &mut order.note {
             let mut analysis = sql::Analysis::default();
@@ -326,7 +326,7 @@ impl PooledSession {
         let mut record = Record::default();
         let judgement = self.judge(&rule_set, &input, &Counters::default(), &mut record);
         explanation.rules(&rule_set.compiled.rules, &record, &judgement);
-        self.order_of(&rule_set, &judgement, &hints)
+        self.policy_of(&rule_set, &judgement, &hints)
     }
 
     /// Says an error of a rule's; whether it was one.

@@ -15,7 +15,7 @@ use stats::profiles::LeftOut;
 
 impl PooledSession {
     /// What rules and hints want of a command.
-    pub(super) fn order_of(
+    pub(super) fn policy_of(
         &self,
         rule_set: &RuleSet,
         judgement: &Judgement<'_>,
@@ -36,7 +36,7 @@ impl PooledSession {
             retries: judgement.retry.map(|it| u32::from(it.value)),
             ..CommandPolicy::default()
         };
-        self.place_order(&mut order, judgement, hints);
+        self.add_to_policy(&mut order, judgement, hints);
         if let Some(gtid) = hints.gtid {
             order.position = self.position_of(gtid);
             if order.position.is_none() {
@@ -61,7 +61,12 @@ impl PooledSession {
         order
     }
 
-    fn place_order(&self, order: &mut CommandPolicy, judgement: &Judgement<'_>, hints: &Hints<'_>) {
+    fn add_to_policy(
+        &self,
+        order: &mut CommandPolicy,
+        judgement: &Judgement<'_>,
+        hints: &Hints<'_>,
+    ) {
         let topology = self.env.pool_env.topology.borrow();
         let cluster = judgement.route.cluster.map(|it| it.value.as_bytes());
         if let Some(name) = hints.cluster.or(cluster) {
@@ -106,7 +111,7 @@ impl PooledSession {
     }
 
     /// The command is over: what was ordered of it is done, and what is to be logged is logged.
-    pub(crate) fn close_order(&self) {
+    pub(crate) fn end_policy(&self) {
         let Some(order) = &self.command.policy else {
             return;
         };

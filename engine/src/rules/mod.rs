@@ -2,7 +2,7 @@
 //!
 //! The entry is `apply_rules`, which the pipeline calls in the step "rules". It first asks whether there is any rule, and
 //! any hint that counts (`is_ruled`); without them that is all. It answers, refuses, delays or rewrites the statement. What
-//! is left is the command's [`CommandPolicy`](command::command_policy::CommandPolicy), which later steps read. `close_order`
+//! is left is the command's [`CommandPolicy`](command::command_policy::CommandPolicy), which later steps read. `end_policy`
 //! ends the policy when the command has ended.
 //!
 //! What is no statement, or not all of one, comes in by entries of its own: COM_STMT_PREPARE (`rule_prepare`), a statement that is too long

@@ -102,7 +102,7 @@ impl PooledSession {
         relay.observe(capabilities);
         // From here on the server sees to that.
         self.control.may_wait(None);
-        self.identity.pass_on(backend.id, thread_id);
+        self.identity.bind_to_thread(backend.id, thread_id);
         Ok(After::Relayed(Box::new(Relayed {
             relay,
             legs,

@@ -17,13 +17,15 @@ impl PooledSession {
         &mut self,
         asked: QueuedScriptQuery,
     ) -> Result<After, SessionError> {
-        let (replied, after) = match &asked.inquiry.parameters {
+        let (replied, after) = match &asked.query.parameters {
             None => {
-                let payload = query(&asked.inquiry.text, self.client.capabilities());
-                let (heard, after) = self.hear(&asked, Command::QUERY, &payload).await?;
+                let payload = query(&asked.query.text, self.client.capabilities());
+                let (heard, after) = self
+                    .run_for_script(&asked, Command::QUERY, &payload)
+                    .await?;
                 (Ok((Command::QUERY, heard)), after)
             }
-            Some(parameters) => self.hear_bound(&asked, parameters).await?,
+            Some(parameters) => self.run_prepared_for_script(&asked, parameters).await?,
         };
         // Who has asked may have gone.
         let _ = asked.reply.send(replied);
@@ -31,13 +33,15 @@ impl PooledSession {
     }
 
     /// Prepares the statement, executes it with these, and closes it.
-    async fn hear_bound(
+    async fn run_prepared_for_script(
         &mut self,
         asked: &QueuedScriptQuery,
         parameters: &Parameters,
     ) -> Result<(Replied, After), SessionError> {
-        let payload = command(Command::STMT_PREPARE, &asked.inquiry.text);
-        let (heard, after) = self.hear(asked, Command::STMT_PREPARE, &payload).await?;
+        let payload = command(Command::STMT_PREPARE, &asked.query.text);
+        let (heard, after) = self
+            .run_for_script(asked, Command::STMT_PREPARE, &payload)
+            .await?;
         let (Some((id, count)), After::Next) = (heard.prepared, &after) else {
             return Ok((Ok((Command::STMT_PREPARE, heard)), after));
         };
@@ -45,7 +49,9 @@ impl PooledSession {
             Some(refusal) => (Err(refusal), after),
             None => {
                 let payload = execution(parameters, id, self.client.capabilities());
-                let (heard, after) = self.hear(asked, Command::STMT_EXECUTE, &payload).await?;
+                let (heard, after) = self
+                    .run_for_script(asked, Command::STMT_EXECUTE, &payload)
+                    .await?;
                 (Ok((Command::STMT_EXECUTE, heard)), after)
             }
         };
@@ -56,7 +62,7 @@ impl PooledSession {
     }
 
     /// Runs a command where it is asked to run, and hears the reply.
-    async fn hear(
+    async fn run_for_script(
         &mut self,
         asked: &QueuedScriptQuery,
         command: Command,
@@ -69,14 +75,14 @@ impl PooledSession {
             bytes_max: usize::try_from(script.result_bytes_max).unwrap_or(usize::MAX),
             reports: Reports::Stay,
         };
-        self.command.policy = CommandPolicy::of_script(asked.inquiry.hint.clone(), limit);
+        self.command.policy = CommandPolicy::of_script(asked.query.hint.clone(), limit);
         let observer =
             ReplyObserver::to(command, self.client.capabilities(), towards, &asked.scripts);
         let observer = observer.map(|observer| observer.counted_in(&self.control.memory));
         self.client.leg_mut().observer = observer.map(Box::new);
         let arrived = self.arrived(incoming_of(command, payload));
         let ran = Box::pin(self.perform(arrived)).await;
-        self.close_order();
+        self.end_policy();
         self.command.end();
         let observer = self.client.leg_mut().observer.take();
         Ok((

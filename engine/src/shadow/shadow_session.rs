@@ -27,7 +27,7 @@ use session_parts::tracking::Tracking;
 
 impl PooledSession {
     /// A session like this one, in this cluster; none when there are too many sessions.
-    pub fn beside(&self, cluster: ClusterId) -> Option<ShadowSession> {
+    pub fn shadow_session(&self, cluster: ClusterId) -> Option<ShadowSession> {
         let (double, registered) = self.double(cluster)?;
         let control = Rc::clone(&registered.control);
         let (queue, items) = mpsc::channel(STATEMENTS_WAITING_MAX);

@@ -52,13 +52,13 @@ fn answer(challenge: &Challenge, password: &str) -> Vec<u8> {
 
 /// Hears the greeting and claims to be a user with this password; an empty one is none.
 pub async fn claim(client: &mut Peer, user: &str, password: &str) {
-    let greeting = client.hear_greeting().await;
+    let greeting = client.receive_greeting().await;
     let proof = match password {
         "" => Vec::new(),
         password => proof(&greeting, password),
     };
     let response = encoded(&handshake(user.as_bytes(), &proof));
-    client.say(&response).await;
+    client.send_payload(&response).await;
 }
 
 /// The number and the text that a client is told that has named its capabilities.

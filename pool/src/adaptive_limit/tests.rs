@@ -40,7 +40,7 @@ fn a_statement_above_the_limit_waits_in_the_queue() {
     let [first, second] = [(); 2].map(|()| limit.begin().unwrap());
     assert!(limit.begin().is_none());
     for waiter in "abc".chars() {
-        let _ = limit.stand_in_line(waiter);
+        let _ = limit.join_queue(waiter);
     }
     assert_eq!(admitted(&limit), []);
     assert_eq!(ended(&limit, first), "a");
@@ -57,7 +57,7 @@ fn a_transaction_continues_above_the_limit() {
     let limit = limit(1);
     let first = limit.go_on();
     let second = limit.go_on();
-    let _ = limit.stand_in_line('a');
+    let _ = limit.join_queue('a');
     assert_eq!(ended(&limit, first), "");
     assert_eq!(ended(&limit, second), "a");
 }
@@ -66,13 +66,13 @@ fn a_transaction_continues_above_the_limit() {
 fn one_that_has_left_the_line_is_not_called() {
     let limit = limit(1);
     let running = limit.begin().unwrap();
-    let gone = limit.stand_in_line('a');
-    let next = limit.stand_in_line('b');
+    let gone = limit.join_queue('a');
+    let next = limit.join_queue('b');
     assert_eq!(limit.ahead_of(next), 1);
-    assert!(limit.leave_line(gone));
-    assert!(!limit.leave_line(gone));
+    assert!(limit.leave_queue(gone));
+    assert!(!limit.leave_queue(gone));
     assert_eq!(ended(&limit, running), "b");
-    assert!(!limit.leave_line(next));
+    assert!(!limit.leave_queue(next));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_place_of_one_that_has_gone_when_it_is_called_goes_to_the_next() {
     let limit = limit(1);
     let running = limit.begin().unwrap();
     for waiter in "ab".chars() {
-        let _ = limit.stand_in_line(waiter);
+        let _ = limit.join_queue(waiter);
     }
     let mut called = String::new();
     limit.end(running, |waiter, _| {
@@ -96,7 +96,7 @@ fn a_long_statement_does_not_count_for_the_limit() {
     let limit = limit(1);
     limit.update(SPAN);
     let long = limit.begin().unwrap();
-    let _ = limit.stand_in_line('a');
+    let _ = limit.join_queue('a');
     limit.update(SPAN * 2);
     assert_eq!(admitted(&limit), []);
     // Too early for another look.
@@ -105,7 +105,7 @@ fn a_long_statement_does_not_count_for_the_limit() {
     limit.update(SPAN * 3);
     let admitted = admitted(&limit);
     assert_eq!(admitted.len(), 1);
-    let _ = limit.stand_in_line('b');
+    let _ = limit.join_queue('b');
     // It was not counted any more, so nobody has its place.
     assert_eq!(ended(&limit, long), "");
     assert_eq!(ended(&limit, admitted[0].1), "b");
@@ -127,14 +127,14 @@ proptest! {
     fn all_that_wait_have_their_turn(places in 1u32..5, steps in prop::collection::vec((0u8..4, 0usize..8), 0..200)) {
         let limit: AdaptiveLimit<usize> = AdaptiveLimit::new(bounds(places));
         let mut running: Vec<Span> = Vec::new();
-        let mut waiting: Vec<(usize, LinePlace)> = Vec::new();
+        let mut waiting: Vec<(usize, QueuePlace)> = Vec::new();
         for (number, (step, which)) in steps.into_iter().enumerate() {
             let mut called = Vec::new();
             match step {
                 0 | 1 => match limit.begin() {
                     Some(span) => running.push(span),
                     None => {
-                        waiting.push((number, limit.stand_in_line(number)));
+                        waiting.push((number, limit.join_queue(number)));
                         limit.admit(|waiter, span| { called.push((waiter, span)); true });
                     }
                 },
@@ -144,7 +144,7 @@ proptest! {
                 }
                 3 if !waiting.is_empty() => {
                     let (_, place) = waiting.remove(which % waiting.len());
-                    prop_assert!(limit.leave_line(place));
+                    prop_assert!(limit.leave_queue(place));
                 }
                 _ => {}
             }

@@ -32,10 +32,10 @@ fn a_place_under_two_ceilings_is_a_place_under_both_or_none() {
     let both = holdings(&[&wide, &narrow]);
     assert!(take(&both).is_none());
     assert_eq!(wide.taken(), 0);
-    assert_eq!((wide.in_line(), narrow.in_line()), (0, 1));
+    assert_eq!((wide.queued(), narrow.queued()), (0, 1));
     narrow.set_limit(1);
     assert!(take(&both).is_some());
-    assert_eq!(narrow.in_line(), 0);
+    assert_eq!(narrow.queued(), 0);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_request_that_does_not_wait_is_not_in_the_queue() {
             .take(Otherwise::GoWithout)
             .is_none()
     );
-    assert_eq!(connection_limit.in_line(), 0);
+    assert_eq!(connection_limit.queued(), 0);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn over_all_threads_the_limit_holds_and_everything_returns() {
     });
     assert!(most.into_inner() <= 7);
     assert_eq!(
-        (connection_limit.taken(), connection_limit.in_line()),
+        (connection_limit.taken(), connection_limit.queued()),
         (0, 0)
     );
     assert_eq!(connection_limit.poorest.0.load(Ordering::Relaxed), NOBODY);
@@ -228,7 +228,7 @@ proptest::proptest! {
         for (key, act) in steps {
             match act {
                 0 | 1 => {
-                    let is_alone_in_line = connection_limit.in_line() == 0;
+                    let is_alone_in_line = connection_limit.queued() == 0;
                     let (before, _) = connection_limit.share(share(key));
                     let is_free = connection_limit.taken() < LIMIT;
                     let is_full = bounded.contains(&share(key)) && before >= BOUND;

@@ -16,7 +16,7 @@ fn supply(connection_limit: &Arc<ConnectionLimit>, rate_limit: &Rc<RateLimit>) -
     Supply {
         limits: Limits {
             connections_max: 2,
-            growth_wait_max: Duration::ZERO,
+            open_wait_max: Duration::ZERO,
             ..Limits::default()
         },
         rate_limit: Rc::clone(rate_limit),
@@ -122,7 +122,7 @@ fn a_ticket_of_a_removed_key_means_nothing() {
         panic!("there is no place");
     };
     assert_eq!(pool.remove(|_| true).len(), 1);
-    assert_eq!(connection_limit.in_line(), 0);
+    assert_eq!(connection_limit.queued(), 0);
     assert_eq!(pool.waiting(&ticket), None);
     assert_eq!(pool.cancel(ticket), None);
 }
@@ -177,10 +177,10 @@ fn a_new_supply_under_another_ceiling_waits_there() {
     );
     let mut pool = pool(&former);
     let _ticket = check_out(&mut pool, 1, 'w', S);
-    assert_eq!(former.in_line(), 1);
+    assert_eq!(former.queued(), 1);
     let rate_limit = Rc::new(RateLimit::new(10, 100, S));
     pool.supply((1, "x"), supply(&latter, &rate_limit));
-    assert_eq!(former.in_line(), 0);
+    assert_eq!(former.queued(), 0);
     assert!(matches!(pool.tick(S)[..], [Action::Wake(_)]));
     assert_eq!((former.taken(), latter.taken()), (0, 1));
 }

@@ -63,7 +63,7 @@ struct Model {
     wire: VecDeque<u32>,
     /// When they were sent, those that were.
     sent_at: HashMap<u32, Duration>,
-    has_begun: bool,
+    has_started: bool,
     seats: HashMap<u32, LaneRequestId>,
     fates: HashMap<u32, Fate>,
     refused: HashSet<u32>,
@@ -118,7 +118,7 @@ proptest! {
                         prop_assert_eq!(Some(&*follower), model.wire.front());
                         prop_assert!(request.is_none_or(|request| Some(&request) == model.wire.front()));
                         lane.begins();
-                        model.has_begun = true;
+                        model.has_started = true;
                     }
                 }
                 Event::Ends => {
@@ -129,7 +129,7 @@ proptest! {
                     let Ended { request, follower, sent_at } = lane.ends(now).expect("it is on the wire");
                     prop_assert_eq!(follower, first);
                     prop_assert_eq!(sent_at, model.sent_at.get(&first).copied().unwrap_or_default());
-                    model.has_begun = false;
+                    model.has_started = false;
                     match request {
                         Some(request) => {
                             prop_assert_eq!(request, first);
@@ -148,7 +148,7 @@ proptest! {
                             prop_assert_eq!(left.request, request);
                             let is_head = model.wire.front() == Some(&request);
                             prop_assert_eq!(left.is_head, is_head);
-                            prop_assert_eq!(left.has_begun, is_head && model.has_begun);
+                            prop_assert_eq!(left.has_started, is_head && model.has_started);
                             model.fare(request, Fate::Left);
                         }
                         None => prop_assert!(model.fates.contains_key(&request)),
@@ -173,13 +173,13 @@ proptest! {
                 Event::Break => {
                     let stranded = lane.break_off();
                     if let Some(request) = stranded.partly_answered {
-                        prop_assert!(model.has_begun);
+                        prop_assert!(model.has_started);
                         prop_assert_eq!(Some(&request), model.wire.front());
                         model.fare(request, Fate::Reported);
                     }
                     for request in stranded.unanswered {
                         let is_head = model.wire.front() == Some(&request);
-                        prop_assert!(!(is_head && model.has_begun));
+                        prop_assert!(!(is_head && model.has_started));
                         model.fare(request, Fate::Elsewhere);
                     }
                     model.wire.clear();

@@ -152,6 +152,6 @@ fn slow_openings_are_not_waited_for_beyond_the_limit() {
     let late = S + 500 * MS;
     let _lease = pool.opened(permit, late);
     let _ticket = wait(&mut pool, 'w', late);
-    let most = Limits::default().growth_wait_max;
+    let most = Limits::default().open_wait_max;
     assert_eq!(pool.next_tick(late), Some(late + most));
 }

@@ -30,7 +30,7 @@ fn paced(limits: Limits, rate_limit: RateLimit) -> TestPool {
 fn at_most(connections_max: u32) -> Limits {
     Limits {
         connections_max,
-        growth_wait_max: Duration::ZERO,
+        open_wait_max: Duration::ZERO,
         ..Limits::default()
     }
 }
@@ -120,7 +120,7 @@ fn the_exact_state_is_preferred_and_of_equals_the_one_used_last() {
 #[test]
 fn the_search_is_bounded() {
     let mut pool = pool(Limits {
-        look_max: 2,
+        compared_max: 2,
         ..at_most(9)
     });
     idle(&mut pool, &[0, 3, 4]);

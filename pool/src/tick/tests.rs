@@ -15,7 +15,7 @@ type Due = Vec<Action<char, u32, char>>;
 fn quiet() -> Limits {
     Limits {
         connections_max: 9,
-        growth_wait_max: Duration::ZERO,
+        open_wait_max: Duration::ZERO,
         age_max: None,
         idle_time_max: None,
         ping_interval: None,
@@ -400,7 +400,7 @@ fn a_remaining_waiter_is_seen_by_workers_with_more_connections() {
     let _tickets = ['x', 'y'].map(|w| wait(&mut pool, 'b', w, S));
     let wakes = pool.forget(lease, CloseReason::Ended, S);
     assert_eq!(wakes.len(), 1);
-    assert_eq!(connection_limit.in_line(), 1);
+    assert_eq!(connection_limit.queued(), 1);
     assert_eq!(tick(&mut pool, S + 20 * MS), ["close 0: Yielded"]);
     assert_eq!(tick(&mut pool, S + 20 * MS), ["wake y"]);
 }

@@ -46,7 +46,7 @@ impl ChangeSource {
 
     /// The relay files; none before the stream has begun to write them.
     pub fn log(&self) -> Option<Arc<RelayLog>> {
-        self.status.relay().filter(|it| it.has_begun())
+        self.status.relay().filter(|it| it.has_started())
     }
 
     /// Where the schema history is, as SQLite is told.

@@ -91,7 +91,7 @@ impl RelayLog {
     }
 
     /// Whether there is a file, so that replicas can be fed, and the server's version is known.
-    pub fn has_begun(&self) -> bool {
+    pub fn has_started(&self) -> bool {
         !self.state().files.is_empty()
     }
 

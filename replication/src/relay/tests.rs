@@ -46,7 +46,7 @@ pub(crate) fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
 
 /// Has a relay take events as a stream would.
 pub(crate) fn write(relay: &mut RelayWriter, events: &[Vec<u8>]) {
-    let log_file = match relay.log().has_begun() {
+    let log_file = match relay.log().has_started() {
         true => LogFile::Same,
         false => LogFile::New,
     };

@@ -54,7 +54,7 @@ enum Sure {
 
 impl Rules {
     /// Asks all rules about a command that is not one plain statement.
-    pub(super) fn look_closely<'r>(
+    pub(super) fn evaluate_composite<'r>(
         &'r self,
         occasion: &Occasion<'_>,
         counters: &Counters,
@@ -78,7 +78,7 @@ impl Rules {
             if judgement.reply.is_some() {
                 return;
             }
-            pass.look_inside(statement, judgement);
+            pass.evaluate_inside(statement, judgement);
         }
     }
 }
@@ -100,17 +100,17 @@ impl<'r> Pass<'_, 'r> {
             let look = rule.match_rule(&scene, index, self.doubts);
             let done = match self.verdict(rule, look, may_be_over) {
                 RuleVerdict::No(condition) => {
-                    recorder.looked(index, rule, Outcome::Failed(condition));
+                    recorder.note_outcome(index, rule, Outcome::Failed(condition));
                     continue;
                 }
                 RuleVerdict::Refused { is_alike } => {
                     let unsure = Unsure::Refused(self.doubts);
-                    recorder.looked(index, rule, Outcome::Unsure(unsure));
+                    recorder.note_outcome(index, rule, Outcome::Unsure(unsure));
                     return self.refuse(index, rule, is_alike, judgement);
                 }
                 RuleVerdict::Passed(condition) => {
                     let unsure = Unsure::Passed(self.doubts, condition);
-                    recorder.looked(index, rule, Outcome::Unsure(unsure));
+                    recorder.note_outcome(index, rule, Outcome::Unsure(unsure));
                     continue;
                 }
                 RuleVerdict::Done(sure) => sure,
@@ -210,7 +210,7 @@ impl<'r> Pass<'_, 'r> {
     }
 
     /// Refuses the command if a rule would refuse, answer or rewrite this statement inside it.
-    fn look_inside(&self, statement: &InsideStatement, judgement: &mut Judgement<'r>) {
+    fn evaluate_inside(&self, statement: &InsideStatement, judgement: &mut Judgement<'r>) {
         let own = self.judgement_of(statement);
         if let Some(by) = self.refusal_of(&own) {
             self.counters.matched(by.rule);

@@ -141,7 +141,7 @@ impl Rules {
         if !self.is_empty() {
             match occasion.facts.is_plain() {
                 true => self.match_rule(occasion, counters, recorder, &mut judgement),
-                false => self.look_closely(occasion, counters, recorder, &mut judgement),
+                false => self.evaluate_composite(occasion, counters, recorder, &mut judgement),
             }
         }
         judgement
@@ -198,7 +198,7 @@ impl<'r> Judgement<'r> {
     ) -> Next {
         let holds = |it: &&super::condition::Condition| !it.holds(scene, index, rule.seed);
         if let Some(failed) = rule.conditions.iter().find(holds) {
-            recorder.looked(index, rule, Outcome::Failed(failed));
+            recorder.note_outcome(index, rule, Outcome::Failed(failed));
             return Next::Rule;
         }
         self.take_effect(index, rule, scene, counters, recorder)
@@ -214,7 +214,7 @@ impl<'r> Judgement<'r> {
         recorder: &mut impl RuleRecorder,
     ) -> Next {
         counters.matched(index);
-        recorder.looked(index, rule, Outcome::Matched(rule.then));
+        recorder.note_outcome(index, rule, Outcome::Matched(rule.then));
         if rule.then == Then::DryRun {
             return Next::Rule;
         }

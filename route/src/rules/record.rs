@@ -13,7 +13,7 @@ pub trait RuleRecorder {
     const LISTENS: bool;
 
     /// A rule was looked at.
-    fn looked(&mut self, index: RuleIndex, rule: &Rule, outcome: Outcome<'_>);
+    fn note_outcome(&mut self, index: RuleIndex, rule: &Rule, outcome: Outcome<'_>);
 }
 
 /// What came of looking at a rule.
@@ -39,7 +39,7 @@ pub enum Unsure<'r> {
 impl RuleRecorder for () {
     const LISTENS: bool = false;
 
-    fn looked(&mut self, _: RuleIndex, _: &Rule, _: Outcome<'_>) {}
+    fn note_outcome(&mut self, _: RuleIndex, _: &Rule, _: Outcome<'_>) {}
 }
 
 /// Keeps what was seen of each rule, in order.
@@ -65,7 +65,7 @@ pub struct Seen {
 impl RuleRecorder for Record {
     const LISTENS: bool = true;
 
-    fn looked(&mut self, index: RuleIndex, rule: &Rule, outcome: Outcome<'_>) {
+    fn note_outcome(&mut self, index: RuleIndex, rule: &Rule, outcome: Outcome<'_>) {
         let (failed, why) = match outcome {
             Outcome::Failed(condition) => (
                 Some(condition.name()),

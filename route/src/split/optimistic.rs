@@ -33,7 +33,7 @@ pub fn is_repeatable(facts: &Facts) -> bool {
 }
 
 /// Whether a statement leaves the transaction where it is, or ends it there: it has nothing to commit.
-pub(super) fn stays(facts: &Facts) -> bool {
+pub(super) fn has_nothing_to_commit(facts: &Facts) -> bool {
     let ends = match facts.kind {
         // What follows in a chain may write.
         StatementKind::Commit(finish) | StatementKind::Rollback(finish) => {

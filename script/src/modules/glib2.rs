@@ -45,7 +45,7 @@ fn sleep(arguments: &Arguments<'_>, budget: &Budget) -> mlua::Result<()> {
     match budget.time_left() {
         Some(left) if left < asked => {
             thread::sleep(left + Duration::from_nanos(1));
-            budget.look_at_time(arguments.lua())
+            budget.check_time(arguments.lua())
         }
         _ => {
             thread::sleep(asked);

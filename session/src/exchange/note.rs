@@ -42,7 +42,7 @@ impl Reply {
             self.tally.warnings = warnings;
             self.tally.has_warned |= warnings > 0;
             self.tally.status = Some(status);
-            self.tally.owes_changes |= status.contains(StatusFlags::SESSION_STATE_CHANGED);
+            self.tally.has_unsent_changes |= status.contains(StatusFlags::SESSION_STATE_CHANGED);
             return Ok(false);
         }
         // The reply's verdict has refused it already if it is too short for what was agreed on.

@@ -29,7 +29,7 @@ pub struct Tally {
     /// Some OK or EOF has told of warnings, if not the last.
     pub has_warned: bool,
     /// Some flags announced changes that could not be sent along: an EOF has no room for them.
-    pub owes_changes: bool,
+    pub has_unsent_changes: bool,
     /// The number and the SQLSTATE of the error that it ended with.
     pub error: Option<(u16, [u8; 5])>,
 }

@@ -49,7 +49,7 @@ pub struct Changes {
     /// MariaDB's `last_gtid` in turn.
     pub(super) gtids: Vec<u8>,
     /// A status flag announced changes that the packet had no room for.
-    pub(super) is_owed: bool,
+    pub(super) has_unsent: bool,
 }
 
 impl fmt::Debug for Changes {
@@ -65,7 +65,10 @@ impl fmt::Debug for Changes {
         if let Some(next) = &self.next_transaction {
             map.entry(&Bytes(b"next transaction"), next);
         }
-        for (name, is_told) in [("changed", self.is_state_changed), ("owed", self.is_owed)] {
+        for (name, is_told) in [
+            ("changed", self.is_state_changed),
+            ("owed", self.has_unsent),
+        ] {
             if is_told {
                 map.entry(&Bytes(name.as_bytes()), &true);
             }
@@ -90,7 +93,7 @@ impl Changes {
             && self.schema.is_none()
             && !self.is_state_changed
             && self.next_transaction.is_none()
-            && !self.is_owed
+            && !self.has_unsent
     }
 
     /// Forgets them and keeps the memory.
@@ -103,7 +106,7 @@ impl Changes {
         self.gtids.clear();
         // An idle session keeps no more than one of each family's needs.
         self.gtids.shrink_to(64);
-        self.is_owed = false;
+        self.has_unsent = false;
     }
 
     /// A system variable has this value now. News that are no state (MySQL's `statement_id`) are passed
@@ -173,8 +176,8 @@ impl Changes {
     }
 
     /// The server announced changes and could not send them: an EOF packet has no room.
-    pub fn owed(&mut self) {
-        self.is_owed = true;
+    pub fn note_unsent_changes(&mut self) {
+        self.has_unsent = true;
     }
 
     /// Whether anything was told of what decides how a text is read.

@@ -69,7 +69,7 @@ pub(super) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
 /// A string in a character set with a collation. None where no literal says it: the servers keep what they
 /// were sent in a statement's own character set with a warning, but take no such bytes behind a name of one.
 pub(super) fn string(bytes: &[u8], collation: &[u8]) -> Option<Rc<[u8]>> {
-    let charset = charset_of(collation).filter(|charset| is_utf8_where_said(bytes, charset))?;
+    let charset = charset_of(collation).filter(|charset| fits_declared_utf8(bytes, charset))?;
     let mut text = Vec::with_capacity(bytes.len() * 2 + collation.len() + 24);
     text.push(b'_');
     text.extend_from_slice(charset);
@@ -89,7 +89,7 @@ pub(super) fn string(bytes: &[u8], collation: &[u8]) -> Option<Rc<[u8]>> {
 
 /// Whether bytes are what UTF-8 may hold, if that is the character set: up to three bytes a character in the
 /// old one.
-fn is_utf8_where_said(bytes: &[u8], charset: &[u8]) -> bool {
+fn fits_declared_utf8(bytes: &[u8], charset: &[u8]) -> bool {
     match charset {
         b"utf8mb4" => std::str::from_utf8(bytes).is_ok(),
         b"utf8" | b"utf8mb3" => {

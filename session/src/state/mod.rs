@@ -13,7 +13,7 @@
 //!
 //! The server's word comes first: system variables, schema and transaction are what its OK packets
 //! say. What they do not say is taken from the statement's text, and what neither tells is asked
-//! ([`SessionState::inquiry`]) or keeps the session where it is ([`Pin`]).
+//! ([`SessionState::state_query`]) or keeps the session where it is ([`Pin`]).
 
 //!
 //! What neither the server tells nor the text shows, and what is not followed:

@@ -149,7 +149,7 @@ impl SessionState {
     }
 
     /// The transaction has begun on its connection, before a statement of the client's.
-    pub fn transaction_begun(&mut self) {
+    pub fn note_transaction_started(&mut self) {
         self.pinned.now.add(super::Pin::Transaction);
         self.untold.is_status_unknown = false;
     }
@@ -231,6 +231,6 @@ impl super::Changes {
         self.is_state_changed |= later.is_state_changed;
         self.changed_with |= later.changed_with;
         self.written(&later.gtids);
-        self.is_owed |= later.is_owed;
+        self.has_unsent |= later.has_unsent;
     }
 }

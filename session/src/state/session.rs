@@ -41,7 +41,7 @@ pub struct Rules {
 
 /// What a server has noted of a session's changes and not told yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Owed {
+pub(super) enum PendingChanges {
     /// Nothing.
     Nothing,
     /// That MariaDB's SET STATEMENT has taken back what it set; the state is as before.
@@ -68,7 +68,7 @@ pub(super) struct Untold {
     /// Whether a transaction is open is not known: the last word was an error.
     pub(super) is_status_unknown: bool,
     /// What the server may have noted on this session's connection and not told.
-    pub(super) owed: Owed,
+    pub(super) pending_changes: PendingChanges,
     /// The variables that SET STATEMENT has set and taken back.
     pub(super) reversed: Vec<Rc<[u8]>>,
 }
@@ -154,7 +154,7 @@ impl SessionState {
             diagnostics: StatementDiagnostics::default(),
             untold: Untold {
                 is_status_unknown: false,
-                owed: Owed::Nothing,
+                pending_changes: PendingChanges::Nothing,
                 reversed: Vec::new(),
             },
             reading: Reading {
@@ -224,7 +224,7 @@ impl SessionState {
         if !self.calls.is_empty() {
             pins.add(Pin::Routine);
         }
-        if self.untold.owed != Owed::Nothing {
+        if self.untold.pending_changes != PendingChanges::Nothing {
             pins.add(Pin::State);
         }
         pins
@@ -240,7 +240,7 @@ impl SessionState {
     /// its next read may run on any connection that is like it, together with others'.
     pub fn is_plain(&self) -> bool {
         self.is_free()
-            && self.untold.owed == Owed::Nothing
+            && self.untold.pending_changes == PendingChanges::Nothing
             && !self.untold.is_status_unknown
             && self.doubts.names.is_empty()
             && self.calls.is_empty()

@@ -14,7 +14,7 @@ use super::literal;
 use super::observe::reported::EXPLAINING;
 use super::pins::{Pin, Pins};
 use super::restoration::is_restorable;
-use super::session::{Owed, SessionState};
+use super::session::{PendingChanges, SessionState};
 use super::statement_diagnostics::LastInsertId;
 use super::user_variables::{self, UserValue};
 use super::values::{Values, ValuesTable};
@@ -138,9 +138,9 @@ impl StateQuery {
     }
 
     fn about(what: QueriedState) -> Self {
-        let mut inquiry = Self::question();
-        inquiry.ask(what);
-        inquiry
+        let mut state_query = Self::question();
+        state_query.ask(what);
+        state_query
     }
 
     fn ask(&mut self, what: QueriedState) {
@@ -185,16 +185,16 @@ impl SessionState {
     /// What to ask of its connection before its next statement, so that it may leave the connection
     /// or its state stays known; mostly none. To be called after each exchange; one question may be
     /// followed by another.
-    pub fn inquiry(&self, connection: &ConnectionState) -> Option<StateQuery> {
+    pub fn state_query(&self, connection: &ConnectionState) -> Option<StateQuery> {
         // What SET STATEMENT has taken back is as before. The session cannot leave while it is traced.
-        let may_wait = self.untold.owed == Owed::Reversal && self.is_traced();
-        if self.untold.owed != Owed::Nothing && self.may_flush() && !may_wait {
+        let may_wait = self.untold.pending_changes == PendingChanges::Reversal && self.is_traced();
+        if self.untold.pending_changes != PendingChanges::Nothing && self.may_flush() && !may_wait {
             return Some(match self.untold.is_status_unknown {
                 true => StateQuery::status(),
                 false => StateQuery::flush(connection),
             });
         }
-        if !self.is_worth_asking() {
+        if !self.query_may_unpin() {
             return None;
         }
         if self.untold.is_status_unknown {
@@ -203,35 +203,37 @@ impl SessionState {
         if let Some(call) = self.calls.next() {
             return Some(StateQuery::definition(call));
         }
-        let mut inquiry = StateQuery::question();
+        let mut state_query = StateQuery::question();
         for name in &self.doubts.names {
             let spelled = variables::spelled(name, self.server);
-            inquiry.ask(QueriedState::Variable(Rc::from(spelled)));
+            state_query.ask(QueriedState::Variable(Rc::from(spelled)));
         }
         let are_short = !self.user_variables.are_too_long();
         let is_askable = |name: &&Rc<[u8]>| are_short && (name.is_ascii() || self.is_utf8());
         let unknown = self.user_variables.unknown().filter(is_askable);
         for name in unknown.take(ASKED_MAX) {
-            inquiry.ask(QueriedState::UserVariable(Rc::clone(name)));
+            state_query.ask(QueriedState::UserVariable(Rc::clone(name)));
         }
         if self.held.is_lock_released && !self.held.has_other_locks {
             for name in &self.held.locks {
-                inquiry.ask(QueriedState::Lock(Rc::clone(name)));
+                state_query.ask(QueriedState::Lock(Rc::clone(name)));
             }
         }
         if self.diagnostics.last_insert_id == LastInsertId::OnConnection {
-            inquiry.ask(QueriedState::LastInsertId);
+            state_query.ask(QueriedState::LastInsertId);
         }
         match self.doubts.asks_singly {
-            true => inquiry.asked.into_iter().next().map(StateQuery::about),
-            false => (!inquiry.asked.is_empty()).then_some(inquiry),
+            true => state_query.asked.into_iter().next().map(StateQuery::about),
+            false => (!state_query.asked.is_empty()).then_some(state_query),
         }
     }
 
     /// What to ask before a statement that changes what the server tells, where it has something to
     /// tell already: afterwards nobody could say what was whose. Nearly always none.
-    pub fn inquiry_before(&self, facts: &Facts) -> Option<StateQuery> {
-        if self.untold.owed != Owed::Anything || !variables::is_mariadb(self.server) {
+    pub fn state_query_before(&self, facts: &Facts) -> Option<StateQuery> {
+        if self.untold.pending_changes != PendingChanges::Anything
+            || !variables::is_mariadb(self.server)
+        {
             return None;
         }
         let is_open = self.pinned.now.has(Pin::Transaction) && !self.untold.is_status_unknown;
@@ -241,28 +243,28 @@ impl SessionState {
 
     /// What to ask before the proxy tells by itself how the session's transaction stands, where an error
     /// has left that open.
-    pub fn inquiry_of_status(&self) -> Option<StateQuery> {
+    pub fn status_query(&self) -> Option<StateQuery> {
         self.untold.is_status_unknown.then(StateQuery::status)
     }
 
     /// What to ask before the connection is set to something else for a while, whatever pins the session:
     /// back it goes to what is known. To be repeated until there is nothing left.
-    pub fn inquiry_of_variables(&self) -> Option<StateQuery> {
-        let mut inquiry = StateQuery::question();
+    pub fn variables_query(&self) -> Option<StateQuery> {
+        let mut state_query = StateQuery::question();
         for name in &self.doubts.names {
             let spelled = variables::spelled(name, self.server);
-            inquiry.ask(QueriedState::Variable(Rc::from(spelled)));
+            state_query.ask(QueriedState::Variable(Rc::from(spelled)));
         }
         match self.doubts.asks_singly {
-            true => inquiry.asked.into_iter().next().map(StateQuery::about),
-            false => (!inquiry.asked.is_empty()).then_some(inquiry),
+            true => state_query.asked.into_iter().next().map(StateQuery::about),
+            false => (!state_query.asked.is_empty()).then_some(state_query),
         }
     }
 
     /// The server answered an inquiry with an error, or with more than the proxy keeps. A variable that cannot be read does not exist, and
     /// so was not set; of several nobody knows which it is, and each is asked alone.
-    pub fn refused(&mut self, inquiry: &StateQuery) {
-        match inquiry.asked.as_slice() {
+    pub fn refused(&mut self, state_query: &StateQuery) {
+        match state_query.asked.as_slice() {
             [QueriedState::Variable(name)] => {
                 let name = variables::canonical(name, self.server).to_vec();
                 self.trust(&name);
@@ -296,7 +298,7 @@ impl SessionState {
     }
 
     /// Whether all that pins it may end by asking.
-    fn is_worth_asking(&self) -> bool {
+    fn query_may_unpin(&self) -> bool {
         let mut asked = Pins::NONE;
         asked.set(Pin::Transaction, self.untold.is_status_unknown);
         asked.add(Pin::Variable);
@@ -315,20 +317,20 @@ impl SessionState {
         &mut self,
         connection: &mut ConnectionState,
         table: &ValuesTable,
-        inquiry: &StateQuery,
+        state_query: &StateQuery,
         answer: &Answer<'_>,
     ) {
         let is_open = answer.status.contains(StatusFlags::IN_TRANS);
         self.pinned.now.set(Pin::Transaction, is_open);
         let mut values = Values::clone(&self.values);
-        self.hear(&mut values, inquiry, answer);
+        self.observe_answer(&mut values, state_query, answer);
         self.untold.is_status_unknown = false;
         let mut cells = answer
             .columns
             .iter()
             .copied()
             .zip(answer.row.iter().copied());
-        for asked in &inquiry.asked {
+        for asked in &state_query.asked {
             if self
                 .learn(connection, &mut values, asked, &mut cells)
                 .is_none()
@@ -360,22 +362,27 @@ impl SessionState {
     }
 
     /// What the trackers say here was done by the statements before.
-    fn hear(&mut self, values: &mut Values, inquiry: &StateQuery, answer: &Answer<'_>) {
+    fn observe_answer(
+        &mut self,
+        values: &mut Values,
+        state_query: &StateQuery,
+        answer: &Answer<'_>,
+    ) {
         let changes = answer.changes;
         let is_told = answer.status.contains(StatusFlags::SESSION_STATE_CHANGED);
-        let is_flush = !self.untold.is_status_unknown && *inquiry != StateQuery::flush_within();
-        let was_flushed = match *inquiry == StateQuery::aside() {
+        let is_flush = !self.untold.is_status_unknown && *state_query != StateQuery::flush_within();
+        let was_flushed = match *state_query == StateQuery::aside() {
             true => is_told,
             false => is_told || is_flush || !variables::is_mariadb(self.server),
         };
-        let was_owed = self.untold.owed;
-        if inquiry.asked.is_empty() && was_flushed {
-            self.untold.owed = Owed::Nothing;
+        let was_owed = self.untold.pending_changes;
+        if state_query.asked.is_empty() && was_flushed {
+            self.untold.pending_changes = PendingChanges::Nothing;
         }
         let before = values.clone();
         self.note_late(values, changes);
-        let is_reversal = was_owed == Owed::Reversal && *values == before;
-        if self.untold.owed == Owed::Nothing {
+        let is_reversal = was_owed == PendingChanges::Reversal && *values == before;
+        if self.untold.pending_changes == PendingChanges::Nothing {
             self.untold.reversed.clear();
         }
         if changes.is_state_changed && !is_reversal && !self.rules.waived.has(Pin::State) {

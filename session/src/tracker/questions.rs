@@ -100,7 +100,7 @@ impl Tracker {
     }
 
     /// Whether bytes of the current reply have passed.
-    pub fn has_reply_begun(&self) -> bool {
+    pub fn has_reply_started(&self) -> bool {
         self.reply.is_some()
     }
 

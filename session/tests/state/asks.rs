@@ -138,7 +138,7 @@ fn mariadb_is_not_made_to_tell_where_that_would_end_something() {
 fn an_eof_that_cannot_tell_of_changes_owes_them() {
     let mut stage = Stage::new(MYSQL);
     let mut said = rows(1).status(StatusFlags::SESSION_STATE_CHANGED);
-    said.tally.owes_changes = true;
+    said.tally.has_unsent_changes = true;
     stage.says("SELECT * FROM a_view", said);
     assert_eq!(
         (stage.pins(), stage.asks()),
@@ -161,7 +161,7 @@ fn late_reports_after_set_statement_are_accepted() {
     ] {
         let mut stage = Stage::new(MARIADB_11);
         let mut said = rows(1).status(StatusFlags::SESSION_STATE_CHANGED);
-        said.tally.owes_changes = true;
+        said.tally.has_unsent_changes = true;
         stage.says(text, said);
         assert_eq!(stage.pins(), "state");
         assert_ne!(stage.asks(), "");
@@ -179,7 +179,7 @@ fn nothing_is_asked_after_set_statement_while_statements_are_traced() {
         let turn = |to: &str| format!("SET {variable} = '{to}'");
         stage.says(&turn(&on), ok().var(variable, &on));
         let mut said = rows(1).status(StatusFlags::SESSION_STATE_CHANGED);
-        said.tally.owes_changes = true;
+        said.tally.has_unsent_changes = true;
         stage.says(text, said);
         assert_eq!(stage.pins(), "variable,state");
         assert_eq!(stage.asks(), "", "the answer would be traced: {variable}");

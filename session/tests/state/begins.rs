@@ -54,12 +54,12 @@ fn a_transaction_that_began_before_a_statement_pins_until_it_ends() {
     for server in SERVERS {
         let mut stage = Stage::new(server);
         stage.says("SELECT 1 FROM t", rows(1));
-        stage.session.transaction_begun();
+        stage.session.note_transaction_started();
         stage.says("SELECT nonsense", err(1054));
         assert_eq!(stage.pins(), "transaction");
         stage.says("COMMIT", ok());
         assert_eq!(stage.pins(), "");
-        stage.session.transaction_begun();
+        stage.session.note_transaction_started();
         stage.says("SELECT 1 FROM t", rows(1).status(StatusFlags::IN_TRANS));
         assert_eq!(stage.pins(), "transaction");
         stage.says("CREATE TABLE u (x INT)", ok());

@@ -233,10 +233,10 @@ impl World {
         let (session, ..) = &mut self.sessions[id];
         let (state, kept, _) = &mut self.connections[at];
         for _ in 0..6 {
-            let Some(inquiry) = session.inquiry(state) else {
+            let Some(state_query) = session.state_query(state) else {
                 return;
             };
-            let text = String::from_utf8(inquiry.text().to_vec()).expect("ASCII");
+            let text = String::from_utf8(state_query.text().to_vec()).expect("ASCII");
             let (said, cells) = answer(self.server, kept, &text);
             let columns: Vec<Column> = cells
                 .iter()
@@ -255,7 +255,7 @@ impl World {
                 columns: &columns,
                 row: &row,
             };
-            session.answer(state, &self.table, &inquiry, &answer);
+            session.answer(state, &self.table, &state_query, &answer);
         }
         panic!("asked again and again");
     }

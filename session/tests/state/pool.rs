@@ -167,8 +167,8 @@ impl Pool {
     }
 
     fn settle_doubts(&mut self, on: usize, session: &mut Pooled) {
-        while let Some(inquiry) = session.state.inquiry_of_variables() {
-            self.put(on, session, &inquiry);
+        while let Some(state_query) = session.state.variables_query() {
+            self.put(on, session, &state_query);
         }
     }
 
@@ -293,10 +293,10 @@ impl Pool {
     /// Asks what may be asked so that the session may leave.
     fn ask(&mut self, on: usize, session: &mut Pooled) {
         for _ in 0..32 {
-            let Some(inquiry) = session.state.inquiry(&self.backends[on].state) else {
+            let Some(state_query) = session.state.state_query(&self.backends[on].state) else {
                 return;
             };
-            self.put(on, session, &inquiry);
+            self.put(on, session, &state_query);
         }
         panic!(
             "asked again and again: {:#?}",
@@ -304,12 +304,12 @@ impl Pool {
         );
     }
 
-    fn put(&mut self, on: usize, session: &mut Pooled, inquiry: &StateQuery) {
+    fn put(&mut self, on: usize, session: &mut Pooled, state_query: &StateQuery) {
         let backend = &mut self.backends[on];
-        let heard = backend.line.query(inquiry.text());
-        let text = String::from_utf8_lossy(inquiry.text()).into_owned();
+        let heard = backend.line.query(state_query.text());
+        let text = String::from_utf8_lossy(state_query.text()).into_owned();
         if heard.error.is_some() {
-            return session.state.refused(inquiry);
+            return session.state.refused(state_query);
         }
         let row: Vec<Option<&[u8]>> = match heard.rows.first() {
             Some(row) => row.iter().map(Option::as_deref).collect(),
@@ -324,7 +324,7 @@ impl Pool {
         let table = &self.table;
         session
             .state
-            .answer(&mut backend.state, table, inquiry, &answer);
+            .answer(&mut backend.state, table, state_query, &answer);
         self.log.push(format!(
             "session {} asked {text}: {:?} {:?}",
             session.id,

@@ -248,9 +248,9 @@ impl Stage {
 
     /// What the proxy asks; empty for nothing.
     pub fn asks(&self) -> String {
-        let inquiry = self.session.inquiry(&self.connection);
-        inquiry.map_or_else(String::new, |inquiry| {
-            let text = String::from_utf8(inquiry.text().to_vec()).expect("ASCII");
+        let state_query = self.session.state_query(&self.connection);
+        state_query.map_or_else(String::new, |state_query| {
+            let text = String::from_utf8(state_query.text().to_vec()).expect("ASCII");
             // Each question says so.
             match text.strip_suffix(" LIMIT 1") {
                 Some(question) => question.to_owned(),
@@ -261,7 +261,7 @@ impl Stage {
 
     /// The answer to what the proxy asks.
     pub fn hears(&mut self, said: &Said, cells: &[(u8, bool, Option<&str>)]) -> &mut Self {
-        let inquiry: StateQuery = self.session.inquiry(&self.connection).expect("it asks");
+        let state_query: StateQuery = self.session.state_query(&self.connection).expect("it asks");
         let columns = cells
             .iter()
             .map(|(code, is_unsigned, _)| pilotfish_session::state::Column {
@@ -277,14 +277,14 @@ impl Stage {
             row: &row,
         };
         self.session
-            .answer(&mut self.connection, &self.table, &inquiry, &answer);
+            .answer(&mut self.connection, &self.table, &state_query, &answer);
         self
     }
 
     /// An error for what the proxy asks.
     pub fn refused(&mut self) -> &mut Self {
-        let inquiry = self.session.inquiry(&self.connection).expect("it asks");
-        self.session.refused(&inquiry);
+        let state_query = self.session.state_query(&self.connection).expect("it asks");
+        self.session.refused(&state_query);
         self
     }
 

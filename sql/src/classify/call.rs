@@ -9,7 +9,7 @@ use crate::scan::{Scan, Watcher};
 use crate::server::Server;
 use crate::span::Span;
 use crate::uses::Uses;
-use crate::words::{Word, look_up};
+use crate::words::{Word, find_word};
 
 /// Arguments with more tokens are not counted.
 const ARGUMENT_TOKENS_MAX: usize = 256;
@@ -137,11 +137,11 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     /// Notes a question where it stands.
-    pub fn ask(&mut self, about: About, spelling: QuestionForm, span: Span) {
+    pub fn ask(&mut self, about: About, form: QuestionForm, span: Span) {
         let part = self.facts.statements.len() as u32;
         self.facts.ask(Question {
             about,
-            spelling,
+            form,
             span,
             statement_index: part,
         });
@@ -151,7 +151,7 @@ impl<W: Watcher> Scan<'_, W> {
     /// grammar knows: `` `now`() `` is a stored one.
     pub fn quoted_call(&mut self, name: Token) {
         let mut known = name;
-        known.function = look_up(&name.span.name(self.text)).function_for(self.server);
+        known.function = find_word(&name.span.name(self.text)).function_for(self.server);
         let is_grammar = match known.function {
             Function::RowCount => !matches!(self.server, Server::MariaDb(_)),
             Function::None | Function::Plain | Function::Session | Function::Volatile => true,

@@ -14,7 +14,7 @@ const FLAGS: Flags = Flags {
 fn is_known(cache: &mut FactsCache, text: &str, flags: Flags) -> bool {
     let text = text.as_bytes();
     let mut found = Facts::default();
-    match cache.recall(&mut found, text, flags) {
+    match cache.find_known(&mut found, text, flags) {
         Some(known) => {
             let mut read = Analysis::default();
             read.read(text, flags);
@@ -147,14 +147,14 @@ fn a_digest_that_was_not_read_is_taken_later() {
     let mut cache = FactsCache::default();
     let mut found = Facts::default();
     for _ in 0..2 {
-        assert_eq!(cache.recall(&mut found, text, FLAGS), None);
+        assert_eq!(cache.find_known(&mut found, text, FLAGS), None);
         cache.keep(&facts(text, FLAGS), text, FLAGS, None);
     }
-    let known = cache.recall(&mut found, text, FLAGS);
+    let known = cache.find_known(&mut found, text, FLAGS);
     assert_eq!(known, Some(CachedText { digest: None }));
     cache.wants_digest();
     cache.keep(&facts(text, FLAGS), text, FLAGS, Some(7));
-    let known = cache.recall(&mut found, text, FLAGS);
+    let known = cache.find_known(&mut found, text, FLAGS);
     assert_eq!(known, Some(CachedText { digest: Some(7) }));
 }
 

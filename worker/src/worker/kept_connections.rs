@@ -2,7 +2,7 @@
 //! their account keeps most of them and others wait.
 
 use backend::kept_connections::Uses;
-use registry::kept_connections::{have_given_up, use_of};
+use registry::kept_connections::{release_idle, use_of};
 
 use super::Worker;
 
@@ -17,7 +17,7 @@ impl Worker {
             let watches = self.relay.sessions.borrow();
             let sessions = watches.iter().map(|(_, control)| control);
             let given_up =
-                have_given_up(sessions, (&account, backend), count, self.relay.clock.now());
+                release_idle(sessions, (&account, backend), count, self.relay.clock.now());
             pools.forced_ends.count_kept_for_others(given_up);
         }
     }

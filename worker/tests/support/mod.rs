@@ -88,12 +88,12 @@ impl World {
     /// Completes the login of a client that has connected.
     pub async fn complete(&mut self, mut app: Peer) -> (Peer, Peer) {
         let mut db = self.server.accept().await;
-        db.say_greeting(&greeting(THREAD_ID)).await;
-        app.hear_greeting().await;
-        app.say(&response()).await;
-        db.hear().await;
-        db.say(OK).await;
-        assert_eq!(app.hear().await, OK);
+        db.send_greeting(&greeting(THREAD_ID)).await;
+        app.receive_greeting().await;
+        app.send_payload(&response()).await;
+        db.receive().await;
+        db.send_payload(OK).await;
+        assert_eq!(app.receive().await, OK);
         app.begin_at(0);
         (app, db)
     }

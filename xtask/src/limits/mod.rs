@@ -75,6 +75,12 @@ const MEASURES: &[Measure] = &[
         list: Some(names::list_empty_members),
     },
     Measure {
+        name: "functions and fields named by a picture",
+        limit: 0,
+        figures: names::pictured_members,
+        list: Some(names::list_pictured_members),
+    },
+    Measure {
         name: "files and types named by a picture",
         limit: 0,
         figures: names::pictures,

@@ -32,6 +32,7 @@ const PICTURES: &[&str] = &[
     "turn",
     "growth",
     "pace",
+    "paces",
     "ride",
     "trip",
     "fare",
@@ -44,6 +45,8 @@ const PICTURES: &[&str] = &[
     "habits",
     "aftermath",
     "debt",
+    "owed",
+    "owes",
     "recall",
     "asking",
     "sight",
@@ -57,6 +60,8 @@ const PICTURES: &[&str] = &[
     "overcome",
     "pump",
     "ear",
+    "hear",
+    "hears",
     "heard",
     "exam",
     "appeal",
@@ -68,9 +73,11 @@ const PICTURES: &[&str] = &[
     "bell",
     "blocks",
     "beside",
+    "inquire",
     "inquiry",
     "porter",
     "guest",
+    "guests",
     "house",
     "visitor",
     "clerk",
@@ -80,6 +87,8 @@ const PICTURES: &[&str] = &[
     "roster",
     "watched",
     "look",
+    "looks",
+    "looked",
     "lesson",
     "board",
     "errand",
@@ -117,13 +126,34 @@ pub fn empty_members(of: &Crate) -> Figures {
 
 /// The functions and fields that others can use and whose name fits anything.
 pub fn list_empty_members(of: &Crate) -> Vec<String> {
-    let found = of.modules.iter().flat_map(|module| {
-        members(&module.items)
-            .into_iter()
-            .filter(|name| EMPTY_MEMBERS.contains(&name.as_str()))
+    members_with(of, |name| EMPTY_MEMBERS.contains(&name))
+}
+
+/// The full names of the functions and fields that others can use and of which something holds.
+fn members_with(of: &Crate, holds: impl Fn(&str) -> bool) -> Vec<String> {
+    let named = of
+        .modules
+        .iter()
+        .map(|module| (module, members(&module.items)));
+    let full_names = named.flat_map(|(module, names)| {
+        let found = names.into_iter().filter(|name| holds(name));
+        found
             .map(|name| module.item(&of.name, &name))
+            .collect::<Vec<_>>()
     });
-    found.collect()
+    full_names.collect()
+}
+
+/// How many functions and fields that others can use have a picture in their name.
+pub fn pictured_members(of: &Crate) -> Figures {
+    of_crate(of, list_pictured_members(of).len())
+}
+
+/// The functions and fields that others can use and that have a picture in their name.
+pub fn list_pictured_members(of: &Crate) -> Vec<String> {
+    members_with(of, |name| {
+        words(name).any(|word| PICTURES.contains(&word.as_str()))
+    })
 }
 
 /// How many files and types have a picture in their name.

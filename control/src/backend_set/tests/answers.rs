@@ -49,9 +49,10 @@ impl Stage {
     fn step(&mut self) {
         for (ticket, task) in self.backend_set.begin_due(self.now) {
             match task {
-                Task::Look(_) => self
-                    .backend_set
-                    .looked(ticket, Ok(ProbeResult::Well), self.now),
+                Task::Look(_) => {
+                    self.backend_set
+                        .note_probe(ticket, Ok(ProbeResult::Well), self.now)
+                }
                 Task::Ask(..) => self.under_way.push(ticket),
                 Task::LookUp(_) => (),
             }
@@ -390,7 +391,7 @@ fn a_name_that_leads_elsewhere_leaves_nothing_known_of_the_backend() {
     let ticket = stage.asked(1);
     let moved = Ok(vec![endpoint(1)]);
     stage.now = stage.now + Duration::from_millis(1);
-    stage.backend_set.looked_up(ticket, moved, stage.now);
+    stage.backend_set.note_addresses(ticket, moved, stage.now);
     assert!(!stage.backend(1).standing.has(&common));
     // It was asked where it was before.
     stage.hear(1, lags(0));

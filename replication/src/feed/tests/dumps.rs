@@ -182,7 +182,7 @@ async fn the_set_of_a_replica_of_mysql_decides_about_missing_transactions() {
 async fn a_replica_that_comes_before_the_first_file_comes_again() {
     let folder = tempfile::tempdir().unwrap();
     let relay = relay(folder.path(), Family::MySql, &format!("{PRIMARY}:1-39"));
-    assert!(!relay.log().has_begun());
+    assert!(!relay.log().has_started());
     let has_all = Script::of_mysql(&[(PRIMARY, 39)]);
     // ER_SERVER_SHUTDOWN; after 1236 a replica stops.
     assert_eq!(error(&has_all.run(relay.log()).await).0, 1053);

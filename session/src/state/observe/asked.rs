@@ -64,7 +64,7 @@ impl SessionState {
             _ => List::Appended,
         };
         self.diagnostics.list = list;
-        self.diagnostics.ok_warnings = self.told(seen);
+        self.diagnostics.ok_warnings = self.reported(seen);
         self.diagnostics.is_list_lost &= matches!(list, List::Kept | List::Appended);
         match list {
             List::Empty => self.diagnostics.warnings = 0,
@@ -77,7 +77,7 @@ impl SessionState {
     }
 
     /// What the next command that is no statement tells (tried with MySQL 9.7).
-    fn told(&self, seen: &Seen<'_>) -> Option<u16> {
+    fn reported(&self, seen: &Seen<'_>) -> Option<u16> {
         let before = self.diagnostics.ok_warnings;
         match (seen.ran, seen.is_ok()) {
             (Ran::Statement | Ran::Prepare | Ran::Unknown, true) => Some(seen.tally.warnings),

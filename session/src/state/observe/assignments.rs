@@ -31,7 +31,7 @@ impl SessionState {
                 }
                 Target::Names | Target::CharacterSet => {
                     self.expect(seen, b"character_set_client");
-                    if self.sets_what_is_told(seen) {
+                    if self.sets_reported(seen) {
                         self.expect(seen, b"character_set_results");
                         self.expect(seen, b"collation_connection");
                     }
@@ -48,7 +48,7 @@ impl SessionState {
     }
 
     /// Whether it sets what the server tells: then the server may be silent about what was set before that.
-    fn sets_what_is_told(&self, seen: &Seen<'_>) -> bool {
+    fn sets_reported(&self, seen: &Seen<'_>) -> bool {
         let mut all = seen.facts.assignments.iter();
         all.any(|assignment| match assignment.target {
             Target::Variable { scope, name, .. } if is_of_session(scope) => {
@@ -95,7 +95,7 @@ impl SessionState {
                     _ => LastInsertId::OnConnection,
                 };
             }
-            Policy::Bound(_) if self.is_told(seen, name) => {}
+            Policy::Bound(_) if self.is_reported(seen, name) => {}
             Policy::Bound(resting) => {
                 let is_at_rest = |value: &[u8]| variables::is_at_rest(resting, value);
                 let is_resting = literal.is_some_and(|value| {
@@ -105,13 +105,13 @@ impl SessionState {
                     self.bind(kept, !is_resting);
                 }
             }
-            Policy::Restored if self.is_told(seen, name) => {}
+            Policy::Restored if self.is_reported(seen, name) => {}
             Policy::Restored => self.note_untold(values, seen, kept, literal),
         }
     }
 
     /// Whether the trackers told of this variable, and of no other under its name.
-    fn is_told(&self, seen: &Seen<'_>, name: &[u8]) -> bool {
+    fn is_reported(&self, seen: &Seen<'_>, name: &[u8]) -> bool {
         let is_placeless = variables::is_placeless(name, self.server);
         let kept = variables::canonical(name, self.server);
         let is_it = |told: &[u8]| {
@@ -231,7 +231,7 @@ impl SessionState {
         }
         let set = |mention: &&Mention| mention.role == Role::UserVariableSet;
         // In which character set it was written nobody knows where that has changed among others.
-        let may_move = seen.changes.has_deciding() || seen.tally.owes_changes;
+        let may_move = seen.changes.has_deciding() || seen.tally.has_unsent_changes;
         let is_moving =
             |name: &[u8]| may_move && seen.facts.kind == StatementKind::Multi && !name.is_ascii();
         for mention in seen.facts.mentions.iter().filter(set) {

@@ -11,7 +11,7 @@ use crate::state::changes::NextTransaction;
 use crate::state::connection::ConnectionState;
 use crate::state::held::Table;
 use crate::state::pins::Pin;
-use crate::state::session::{Owed, SessionState};
+use crate::state::session::{PendingChanges, SessionState};
 use crate::state::variables;
 
 /// Things of one kind whose names are kept; beyond, that they end is not seen.
@@ -339,14 +339,14 @@ impl SessionState {
         let has_failed = !seen.is_ok()
             && !seen.is_refused()
             && (seen.facts.access > sql::Access::Read || !seen.facts.effects.is_empty());
-        let was_owed = self.untold.owed;
+        let was_owed = self.untold.pending_changes;
         let is_unexplained = match was_owed {
-            Owed::Nothing => !is_explained(seen, &self.values),
-            Owed::Reversal => {
+            PendingChanges::Nothing => !is_explained(seen, &self.values),
+            PendingChanges::Reversal => {
                 let is_as_before = is_as_known(seen, &self.values, &self.untold.reversed);
                 !is_explained(seen, &self.values) && !is_as_before
             }
-            Owed::Anything => true,
+            PendingChanges::Anything => true,
         };
         if seen.changes.is_state_changed && is_unexplained && !self.rules.waived.has(Pin::State) {
             self.pinned.for_life.add(Pin::State);
@@ -354,21 +354,21 @@ impl SessionState {
         // Rows may have no room for what SET STATEMENT has set and taken back: that is told later, and if
         // more than that was done, that report shows it.
         let takes_back = is_reversing(seen) && seen.facts.access == sql::Access::Read;
-        let owes = (seen.changes.is_owed || seen.tally.owes_changes) && !takes_back;
-        let kept = if self.has_told(seen) {
-            Owed::Nothing
+        let owes = (seen.changes.has_unsent || seen.tally.has_unsent_changes) && !takes_back;
+        let kept = if self.has_reported(seen) {
+            PendingChanges::Nothing
         } else {
             was_owed
         };
         // A view that is opened visits its schema and comes back; if a read did more, the report shows it.
         let only_reads = seen.facts.access == sql::Access::Read && seen.facts.effects.is_empty();
-        self.untold.owed = match has_failed || owes {
-            true if !has_failed && only_reads => kept.max(Owed::Reversal),
-            true => Owed::Anything,
-            false if is_reversing(seen) => kept.max(Owed::Reversal),
+        self.untold.pending_changes = match has_failed || owes {
+            true if !has_failed && only_reads => kept.max(PendingChanges::Reversal),
+            true => PendingChanges::Anything,
+            false if is_reversing(seen) => kept.max(PendingChanges::Reversal),
             false => kept,
         };
-        if self.untold.owed == Owed::Nothing {
+        if self.untold.pending_changes == PendingChanges::Nothing {
             self.untold.reversed.clear();
         } else if is_reversing(seen) {
             self.note_reversal(seen);
@@ -377,7 +377,7 @@ impl SessionState {
 
     /// Whether the server has told all that it had noted: MySQL does with any OK, MariaDB with one
     /// that has something to tell.
-    fn has_told(&self, seen: &Seen<'_>) -> bool {
+    fn has_reported(&self, seen: &Seen<'_>) -> bool {
         let flags = seen.status();
         flags.is_some_and(|flags| {
             !variables::is_mariadb(self.server)

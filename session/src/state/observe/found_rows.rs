@@ -53,9 +53,9 @@ fn of_statement(seen: &Seen<'_>, is_mariadb: bool, flags: Flags) -> Counted {
         StatementKind::Select | StatementKind::Table | StatementKind::Values => of_rows(seen),
         StatementKind::Show(Show::WarningCount | Show::ErrorCount) => Counted::Rows(1),
         StatementKind::Show(_) if seen.asks_diagnostics() => Counted::Before,
-        StatementKind::Show(show) if is_of_tables(show, seen.text, flags) => told_rows(seen),
+        StatementKind::Show(show) if is_of_tables(show, seen.text, flags) => reported_rows(seen),
         StatementKind::Show(_) => Counted::Before,
-        StatementKind::Describe => told_rows(seen),
+        StatementKind::Describe => reported_rows(seen),
         StatementKind::Explain(Explain::Run) => Counted::There,
         StatementKind::Explain(_) if is_mariadb && !reads_tables => Counted::Rows(0),
         StatementKind::Do if !is_mariadb => Counted::Rows(1),
@@ -118,8 +118,8 @@ fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
     let parts = &seen.facts.statements;
     let is_whole = seen.is_ok() && !seen.facts.marks.has(Marks::CROWDED);
     if !is_whole {
-        let has_begun = seen.tally.results > 0 || seen.facts.marks.has(Marks::CROWDED);
-        return if has_begun {
+        let has_started = seen.tally.results > 0 || seen.facts.marks.has(Marks::CROWDED);
+        return if has_started {
             Counted::There
         } else {
             Counted::Before
@@ -179,7 +179,7 @@ fn may_be_limited(text: &[u8]) -> bool {
     })
 }
 
-fn told_rows(seen: &Seen<'_>) -> Counted {
+fn reported_rows(seen: &Seen<'_>) -> Counted {
     match seen.tally.had_rows {
         true => Counted::Rows(seen.tally.rows),
         false => Counted::There,

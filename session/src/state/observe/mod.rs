@@ -20,7 +20,7 @@ use wire::StatusFlags;
 
 use super::connection::ConnectionState;
 use super::pins::Pin;
-use super::session::{Hold, Owed, SessionState};
+use super::session::{Hold, PendingChanges, SessionState};
 use super::values::{Values, ValuesTable};
 
 pub use seen::{Ran, Seen};
@@ -51,10 +51,10 @@ impl SessionState {
     fn is_nothing_new(&self, seen: &Seen<'_>) -> bool {
         seen.is_ok()
             && seen.changes.is_empty()
-            && self.untold.owed == Owed::Nothing
+            && self.untold.pending_changes == PendingChanges::Nothing
             && !self.set_apart.insert_id
             && !self.set_apart.collation
-            && !seen.tally.owes_changes
+            && !seen.tally.has_unsent_changes
             && match seen.ran {
                 Ran::Statement => is_quiet(seen.facts.effects),
                 Ran::Nothing
@@ -122,9 +122,9 @@ impl SessionState {
         let is_off = !status.contains(StatusFlags::AUTOCOMMIT);
         let has_ended = seen.has(Effects::TRANSACTION_ENDED);
         let was_held = self.pinned.now.has(Pin::Transaction);
-        let has_begun = seen.is_statement() && seen.facts.access > sql::Access::Session;
+        let has_started = seen.is_statement() && seen.facts.access > sql::Access::Session;
         let is_saved = seen.has(Effects::SAVEPOINT);
-        let is_of_rule = self.rules.hold == Hold::Transaction && has_begun;
+        let is_of_rule = self.rules.hold == Hold::Transaction && has_started;
         is_off && !has_ended && (was_held || is_saved || is_of_rule)
     }
 

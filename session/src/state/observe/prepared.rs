@@ -102,7 +102,7 @@ impl SessionState {
             true => Rc::from(self.text_of_variable(raw)?),
             false => Rc::from(&*sql::unquote(raw, flags)?),
         };
-        let is_moving = is_multi && (seen.tally.owes_changes || seen.changes.has_deciding());
+        let is_moving = is_multi && (seen.tally.has_unsent_changes || seen.changes.has_deciding());
         let source = Source {
             name: mentions_in(seen, part, Role::Prepared)
                 .next()?
