@@ -12,7 +12,7 @@ use lru::LruCache;
 use pool::Texts;
 use route::ClusterId;
 use session::state::{Baseline, Values, ValuesTable};
-use sql::{Analysis, Facts, Flags, TrustedFunctions};
+use sql::{Analysis, Facts, TrustedFunctions};
 use system::HashKeys;
 
 use crate::prepared_statement::Definitions;
@@ -143,14 +143,14 @@ impl Store {
         self.proofs.borrow_mut().remove(&key);
     }
 
-    /// A statement as sessions share it; its facts are read once.
+    /// A statement as sessions share it; its facts are read once, by `read`.
     pub fn statement(
         &self,
         text: &[u8],
         values: &Rc<Values>,
         kind: &Rc<PoolKey>,
         cluster: ClusterId,
-        flags: Flags,
+        read: impl FnOnce(&[u8]) -> Analysis,
         functions: &TrustedFunctions,
     ) -> StatementKey {
         let text = self.texts.borrow_mut().intern(text);
@@ -171,8 +171,7 @@ impl Store {
                 key.digest = known.digest;
             }
             None => {
-                let mut analysis = Analysis::default();
-                analysis.read(key.text.bytes(), flags);
+                let analysis = read(key.text.bytes());
                 key.digest = analysis.digest.hash();
                 let mut facts = analysis.facts;
                 facts.trust(key.text.bytes(), functions);

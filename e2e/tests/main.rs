@@ -103,6 +103,7 @@ mod log_flood;
 mod login;
 mod login_denials;
 mod login_switches;
+mod long_texts;
 mod manual;
 mod memory;
 mod model;

@@ -12,6 +12,7 @@ use backend::statement_limits::StatementLimits;
 use backend::times::AllTimes;
 use backend::worker_pool::WorkerPool;
 use lanes::lanes::Lanes;
+use link::text_reader::TextReader;
 use net::clock;
 use relay::relay_env::RelayEnv;
 use route::{Definitions, Loads, Moment};
@@ -32,6 +33,8 @@ pub struct EngineEnv {
     pub rule_set: RefCell<Rc<RuleSet>>,
     /// What the worker's sessions have sent of late.
     pub seen: SeenDigests,
+    /// Reads their long texts.
+    pub text_reader: TextReader,
     /// The worker's statements under way on each backend.
     pub loads: Loads,
     /// Connections with statements of several sessions in flight.

@@ -11,6 +11,7 @@ use route::BackendId;
 use session::state::Needs;
 use session::{Amendment, Outcome, Progress, Reply, Sequences};
 
+use super::exchange::forward_reply::COPIED_BYTES_MAX;
 use super::exchange::preamble::{Preamble, Ready};
 use super::session::PooledSession;
 use backend::connection::BackendConn;
@@ -70,7 +71,8 @@ impl PooledSession {
                 self.not_killed().map_err(ExchangeError::unsent)?;
                 self.settle_on(conn);
                 self.leaves();
-                self.send(conn, job.packets).await;
+                let sent = self.send_packets(conn, job.packets).await;
+                sent.map_err(ExchangeError::unanswered)?;
                 return self.conclude(conn, job).await;
             }
             Ready::Equal => Preamble::default(),
@@ -111,7 +113,8 @@ impl PooledSession {
         };
         // What is pinned there must not break over a schema that is gone.
         let may_fail = prefix.has_schema && self.is_pinned();
-        let in_one = is_safe && !may_fail && !conn.is_compressed() && !job.is_cut;
+        let is_short = job.packets.len() <= COPIED_BYTES_MAX;
+        let in_one = is_safe && is_short && !may_fail && !conn.is_compressed() && !job.is_cut;
         if in_one {
             let mut all = Vec::new();
             for ask in &prefix.asks {
@@ -147,7 +150,8 @@ impl PooledSession {
         }
         if !in_one {
             self.not_killed().map_err(ExchangeError::unsent)?;
-            self.send(conn, job.packets).await;
+            let sent = self.send_packets(conn, job.packets).await;
+            sent.map_err(ExchangeError::unanswered)?;
         }
         self.conclude(conn, job).await
     }

@@ -7,7 +7,6 @@ pub(crate) mod idle;
 pub(crate) mod own_answers;
 pub(crate) mod recorded_statements;
 pub mod session_start;
-pub mod text_table;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,10 +18,10 @@ use wire::Command;
 
 use crate::engine_env::EngineEnv;
 use crate::routing::session_routing::Routing;
-use crate::session::text_table::TextTable;
 use backend::settings::Settings;
 use command::current_command::CurrentCommand;
 use command::statement::Statement;
+use command::text_table::TextTable;
 use link::client_command::Incoming;
 use link::query_command::Arrived;
 use link::session_end::SessionEnd;
@@ -150,7 +149,17 @@ impl PooledSession {
     /// One command, up to the end of its reply.
     pub async fn act(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.keep_inherited();
-        let after = match self.arrived(incoming) {
+        let mut arrived = self.arrived(incoming);
+        let read = match &mut arrived {
+            Arrived::Query(query) if query.awaits_reader() => {
+                Box::pin(self.read_ahead(query)).await
+            }
+            _ => Ok(()),
+        };
+        let after = match arrived {
+            arrived if let Err(failure) = &read => {
+                self.refuse(failure, arrived.incoming().sequence)
+            }
             arrived if self.routing.cut_transaction().is_some() => {
                 Box::pin(self.after_cut(arrived)).await
             }

@@ -1,5 +1,6 @@
 //! Statements of pooled sessions, from when they are read to when they have ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use config::TraceParents;
@@ -14,6 +15,7 @@ use backend::exchange_outcome::Done;
 use backend::prepared_statement::StatementKey;
 use command::delivery::Delivery;
 use link::failure::Failure;
+use link::query_command::QueryCommand;
 use relay::relay_env::session_of;
 use stats::counts::Ended;
 use stats::parent::TraceParent;
@@ -36,6 +38,39 @@ impl PooledSession {
             return None;
         }
         let (digest, known) = insight.read(facts, text, flags);
+        self.note_digest((digest, known), facts, text, bytes);
+        Some(digest)
+    }
+
+    /// Takes note of a long text that was read before its turn. Returns the hash of its digest; none: it was not read.
+    #[inline]
+    pub(crate) fn note_read_ahead(&mut self, query: &mut QueryCommand) -> Option<u64> {
+        match query.facts_ahead() {
+            Some(_) => self.note_long_text(query),
+            None => None,
+        }
+    }
+
+    #[cold]
+    fn note_long_text(&mut self, query: &mut QueryCommand) -> Option<u64> {
+        let digest = query.take_digest_ahead(self.sql_state.session().flags())?;
+        let (hash, insight) = (digest.hash(), &self.env.relay.recorder.stats);
+        let known = insight.is_wanted().then(|| insight.intern(hash, &digest));
+        let (facts, text, bytes) = (&query.facts, query.text(), query.incoming().packets.len());
+        self.note_digest((hash, known), facts, text, bytes);
+        Some(hash)
+    }
+
+    /// The text that runs now, by its digest.
+    #[inline]
+    fn note_digest(
+        &mut self,
+        (digest, known): (u64, Option<Arc<str>>),
+        facts: &Facts,
+        text: &[u8],
+        bytes: usize,
+    ) {
+        let insight = &self.env.relay.recorder.stats;
         self.control.set_digest(digest);
         self.command.subject = known.map(|known| Subject {
             digest,
@@ -45,7 +80,6 @@ impl PooledSession {
             parent: insight.parent_of(text, facts),
             answer: Answer::default(),
         });
-        Some(digest)
     }
 
     /// What is prepared is executed.

@@ -7,8 +7,8 @@ use wire::StatusFlags;
 
 use crate::route::explain_route;
 use crate::written::shown;
+use command::text_table::TextTable;
 use engine::session::PooledSession;
-use engine::session::text_table::TextTable;
 use stats::spread::Spreads;
 
 /// The answer to what a statement's text asks.

@@ -17,7 +17,7 @@ mod route;
 mod written;
 
 use command::statement::Statement;
-use engine::session::text_table::TextTable;
+use command::text_table::TextTable;
 use engine::session::{Explainer, PooledSession};
 use sql::ProxyExplain;
 use stats::statement_stats::Subject;

@@ -13,12 +13,11 @@ pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explana
     let mut told = Explanation::default();
     let mut facts = sql::facts(text, session.sql_state.session().flags());
     session.trust(&mut facts, text);
-    let mut analysis = sql::Analysis::default();
-    analysis.read(text, session.sql_state.session().flags());
+    let digest = sql::digest(text, session.sql_state.session().flags());
     session.name_more(&mut facts, text);
-    session.doubt_refused(&mut facts, || analysis.digest.hash());
+    session.doubt_refused(&mut facts, || digest.hash());
     told.statement(&facts, text);
-    told.digest(&analysis.digest);
+    told.digest(&digest);
     let order = session.explain_rules(&mut told, &facts, text);
     session.command.policy = Some(Box::new(order));
     let backend = tell_way(session, &mut told, &facts);

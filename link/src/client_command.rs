@@ -1,11 +1,16 @@
 //! The client's commands, as they come.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use session::Violation;
+use sql::{Analysis, Flags};
 use wire::query::Query;
 use wire::write::put_packets;
 use wire::{Capabilities, Command, HEADER_BYTES, Header};
+
+use crate::memory::MemoryShare;
+use crate::text_reader::TextReader;
 
 /// A command of a client's, with all its packets, or the first of them.
 #[derive(Debug, Clone)]
@@ -65,6 +70,26 @@ impl Incoming {
             rest = &rest[HEADER_BYTES + payload.len()..];
         }
         Cow::Owned(joined)
+    }
+
+    /// Has another thread read a long text that is all of the argument. A caller who does not wait for the end has lost the text.
+    pub async fn read_ahead(
+        &mut self,
+        reader: &TextReader,
+        flags: Flags,
+        memory: &Arc<MemoryShare>,
+    ) -> Analysis {
+        let joined = match self.argument() {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(joined) => Some(joined),
+        };
+        match joined {
+            Some(mut joined) => reader.read(&mut joined, 0, flags, memory).await,
+            None => {
+                let begin = HEADER_BYTES + 1;
+                reader.read(&mut self.packets, begin, flags, memory).await
+            }
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 //!               │    ├─ dialogue   relays the login behind the handshake response
 //!               │    └─ decline    leaves a backend that has greeted
 //!               ├─ client_command   whole commands of a client, as they come
-//!               │    └─ query_command   the text of a COM_QUERY, found once
+//!               │    ├─ query_command   the text of a COM_QUERY, found once
+//!               │    └─ text_reader     long texts, read by another thread
 //!               └─ leg      bytes that were read and not yet taken; writes replies
 //!                    └─ reply_observer ── row_rewriting     a script hears the reply
 //! ```
@@ -27,4 +28,5 @@ pub mod readiness_cache;
 pub mod reply_observer;
 pub mod row_rewriting;
 pub mod session_end;
+pub mod text_reader;
 pub mod transport;

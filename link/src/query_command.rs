@@ -2,13 +2,16 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use sql::{Facts, Flags};
+use sql::{Analysis, Digest, Facts, Flags};
 use wire::query::Query;
 use wire::write::put_packets;
 use wire::{Capabilities, HEADER_BYTES};
 
 use crate::client_command::Incoming;
+use crate::memory::MemoryShare;
+use crate::text_reader::{READ_HERE_BYTES_MAX, TextReader};
 use session::track_settings::SessionTrackSettings;
 
 /// A command of the client: what its steps need of it is decoded once, when it has come.
@@ -59,6 +62,13 @@ impl CommandPart {
     }
 }
 
+/// What another thread has read of a text besides the facts.
+struct ReadAhead {
+    digest: Digest,
+    /// It was read for a session with these settings.
+    flags: Flags,
+}
+
 /// A COM_QUERY, or one statement of it.
 pub struct QueryCommand {
     incoming: Incoming,
@@ -72,6 +82,8 @@ pub struct QueryCommand {
     pub facts: Box<Facts>,
     /// The hash of its digest, as soon as somebody has needed it.
     pub digest: Option<u64>,
+    /// What was read of a long text before the text's turn.
+    ahead: Option<Box<ReadAhead>>,
     /// What of the client's command it is.
     pub command_part: CommandPart,
     /// What the client was told of changes before this SET.
@@ -106,6 +118,7 @@ impl QueryCommand {
             capabilities,
             facts,
             digest: None,
+            ahead: None,
             command_part: part,
             former_settings: None,
         })
@@ -164,16 +177,73 @@ impl QueryCommand {
         }
     }
 
-    /// Puts another text in the place of this one; the attributes stay.
-    pub fn replace_text(&mut self, text: &[u8], flags: Flags) {
+    /// Puts another text in the place of this one; the attributes stay. A long one is read by another thread.
+    pub async fn replace_text(
+        &mut self,
+        text: &[u8],
+        flags: Flags,
+        (reader, memory): (&TextReader, &Arc<MemoryShare>),
+    ) {
         self.incoming.packets = self.packets_with(text);
         self.joined = match self.incoming.argument() {
             Cow::Borrowed(_) => None,
             Cow::Owned(joined) => Some(joined),
         };
         self.attribute_bytes = self.argument().len().saturating_sub(text.len());
-        self.facts.read(text, flags);
         self.digest = None;
+        self.ahead = None;
+        if self.awaits_reader() {
+            Box::pin(self.read_ahead(reader, flags, memory)).await;
+            self.digest = self.take_digest_ahead(flags).map(|digest| digest.hash());
+        } else {
+            self.facts.read(text, flags);
+        }
+    }
+
+    /// Whether the text is long, and nothing of it is known yet: [`Self::read_ahead`] has it read.
+    #[inline]
+    pub fn awaits_reader(&self) -> bool {
+        self.text().len() > READ_HERE_BYTES_MAX && self.ahead.is_none()
+    }
+
+    /// Has another thread read facts and digest of a long text. A caller who does not wait for the end has lost the text.
+    pub async fn read_ahead(
+        &mut self,
+        reader: &TextReader,
+        flags: Flags,
+        memory: &Arc<MemoryShare>,
+    ) {
+        // Without the text there are no attributes either.
+        let attribute_bytes = std::mem::take(&mut self.attribute_bytes);
+        let (bytes, begin) = match &mut self.joined {
+            Some(joined) => (joined, attribute_bytes),
+            None => {
+                let begin = HEADER_BYTES + 1 + attribute_bytes;
+                (&mut self.incoming.packets, begin)
+            }
+        };
+        let Analysis { facts, digest } = reader.read(bytes, begin, flags, memory).await;
+        self.attribute_bytes = attribute_bytes;
+        *self.facts = facts;
+        self.ahead = Some(Box::new(ReadAhead { digest, flags }));
+    }
+
+    /// What the text says, if that was read before its turn.
+    #[inline]
+    pub fn facts_ahead(&self) -> Option<&Facts> {
+        self.ahead.as_ref().map(|_| &*self.facts)
+    }
+
+    /// Takes the digest, if facts and digest were read before the text's turn, for a session with these settings.
+    pub fn take_digest_ahead(&mut self, flags: Flags) -> Option<Digest> {
+        let ahead = self.ahead.take().filter(|ahead| ahead.flags == flags)?;
+        Some(ahead.digest)
+    }
+
+    /// The memory that the command takes.
+    pub fn held_bytes(&self) -> usize {
+        let joined = self.joined.as_ref().map_or(0, Vec::capacity);
+        self.incoming.packets.capacity() + joined
     }
 
     /// One of its statements, as a command of its own with the same attributes. `sequence`: the id that its part of
@@ -197,9 +267,9 @@ impl QueryCommand {
 
     fn packets_with(&self, text: &[u8]) -> Vec<u8> {
         let attributes = self.query().attributes;
-        let mut payload = Vec::new();
+        let mut payload = Vec::with_capacity(1 + attributes.len() + text.len());
         Query { attributes, text }.encode(self.capabilities, &mut payload);
-        let mut packets = Vec::new();
+        let mut packets = Vec::with_capacity(HEADER_BYTES + payload.len());
         put_packets(&mut packets, 0, &payload);
         packets
     }
@@ -218,3 +288,6 @@ pub enum Carries {
     /// None.
     Nothing,
 }
+
+#[cfg(test)]
+mod tests;

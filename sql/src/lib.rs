@@ -100,6 +100,13 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// What a command's text says.
+    pub fn of(text: &[u8], flags: Flags) -> Self {
+        let mut analysis = Self::default();
+        analysis.read(text, flags);
+        analysis
+    }
+
     /// Reads a command's text; what was known of the last one is forgotten.
     pub fn read(&mut self, text: &[u8], flags: Flags) {
         self.digest.read(&mut self.facts, text, flags);
@@ -123,7 +130,5 @@ pub fn facts(text: &[u8], flags: Flags) -> Facts {
 
 /// The digest of a command, in memory of its own.
 pub fn digest(text: &[u8], flags: Flags) -> Digest {
-    let mut analysis = Analysis::default();
-    analysis.read(text, flags);
-    analysis.digest
+    Analysis::of(text, flags).digest
 }

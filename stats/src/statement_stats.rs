@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use config::{Config, TraceParents};
 use route::{BackendId, Topology};
-use sql::{Analysis, Facts, FactsCache, Flags};
+use sql::{Analysis, Digest, Facts, FactsCache, Flags};
 use system::HashKeys;
 use tokio::sync::Semaphore;
 
@@ -217,6 +217,11 @@ impl StatementStats {
                 .text_of(digest.hash(), digest.text())
         });
         (digest.hash(), text)
+    }
+
+    /// The text of a digest that was read elsewhere, as it is kept under this hash.
+    pub fn intern(&self, hash: u64, digest: &Digest) -> Arc<str> {
+        self.digests.borrow_mut().text_of(hash, digest.text())
     }
 
     /// The text of a digest that is the one of this statement.

@@ -8,9 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::compressed::{STATEMENT_BYTES, log_in, query_frame};
 use crate::load::Target;
 
-/// Frames of 16 KB that are 16 MiB: one string, and many words behind an error of syntax, so that the server has little
-/// to do.
-static FRAMES: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+/// Frames of 16 KB that are 16 MiB: one string, and many numbers and many names behind an error of syntax, so that the server has
+/// little to do.
+static FRAMES: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
     let text = |begin: &str, repeated: &str, end: &str| {
         let mut text = begin.to_owned();
         let room = STATEMENT_BYTES - 1 - begin.len() - end.len();
@@ -22,6 +22,7 @@ static FRAMES: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     [
         text("SELECT LENGTH('", "x", "')"),
         text("SELECT FROM a WHERE ", "1,", "1"),
+        text("SELECT FROM a WHERE ", "a.b,", "1"),
     ]
 });
 

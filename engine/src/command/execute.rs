@@ -19,6 +19,7 @@ use backend::prepared_statement::StatementKey;
 use backend::prepared_statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use command::statement::{BulkExecution, Executing, Statement};
 use link::client_command::Incoming;
+use link::text_reader::READ_HERE_BYTES_MAX;
 use relay::outcome::{After, SessionError};
 
 impl PooledSession {
@@ -40,6 +41,11 @@ impl PooledSession {
             Ok(named) => named,
             Err(after) => return Ok(after),
         };
+        if key.text.bytes().len() > READ_HERE_BYTES_MAX
+            && let Err(failure) = Box::pin(self.read_digest_text(&key)).await
+        {
+            return self.refuse(&failure, incoming.sequence);
+        }
         // What is refused from here on counts as an execution that has failed.
         self.note_execution_of(&key, incoming.packets.len());
         let Ok(execute) = Execute::decode(&argument, self.client.capabilities(), parameter_count)
@@ -88,6 +94,11 @@ impl PooledSession {
         // The server forgets long data that was sent for it: all values are rows'.
         drop(self.sql_state.statements_mut().take_long_data(named.id));
         self.end_cursor_of(named.id);
+        if named.key.text.bytes().len() > READ_HERE_BYTES_MAX
+            && let Err(failure) = Box::pin(self.read_digest_text(&named.key)).await
+        {
+            return self.refuse(&failure, incoming.sequence);
+        }
         self.note_execution_of(&named.key, incoming.packets.len());
         let bulk = BulkExecution {
             incoming: &incoming,

@@ -16,7 +16,12 @@ const LONG_DATA_ID: std::ops::Range<usize> = 5..9;
 impl PooledSession {
     /// Counts what has come of a command that is not whole yet. False: it is refused.
     pub(crate) fn has_memory_for_command(&self) -> bool {
-        let bytes = self.client.held_bytes();
+        self.has_memory_for_bytes(0)
+    }
+
+    /// The same with so many bytes of a command that is whole.
+    pub(crate) fn has_memory_for_bytes(&self, bytes: usize) -> bool {
+        let bytes = self.client.held_bytes() + bytes;
         self.control.memory.keep(Purpose::Command, bytes)
             || self.env.relay.sessions.makes_room(&self.control)
     }
@@ -36,6 +41,9 @@ impl PooledSession {
     pub(crate) async fn refuse_next_command(&mut self) -> Result<(), SessionError> {
         let command = self.client.inbox().peek();
         let statement = self.client.inbox().bytes_at(LONG_DATA_ID);
+        // The first step of what follows frees the inbox.
+        let packed = self.client.leg().transport.held_bytes();
+        self.control.memory.keep(Purpose::Command, packed);
         let passage = self.swallow(Passage::of(EndOf::Payload, 0)).await;
         self.keeps_no_command();
         let passage = passage.map_err(|cut| {

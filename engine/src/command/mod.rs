@@ -6,6 +6,7 @@ pub(crate) mod client_files;
 pub(crate) mod cursor;
 pub(crate) mod encode;
 pub(crate) mod execute;
+pub(crate) mod long_text;
 pub(crate) mod memory;
 pub(crate) mod other_commands;
 pub(crate) mod pipeline;

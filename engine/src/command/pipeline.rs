@@ -26,12 +26,12 @@ use session::Outcome;
 use sql::{Effects, Marks, StatementKind};
 
 use crate::command::encode::{Encoded, Refused};
-use crate::lanes::lane_use::LaneFollowUp;
 use crate::lanes::try_lane::LaneOutcome;
 use crate::session::PooledSession;
 use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use command::ending::Ending;
 use command::job::{Job, haste_of};
+use command::lane_use::LaneFollowUp;
 use command::repeat::Repeat;
 use command::statement::{BackendCommand, CommandTask, Statement};
 use command::target::CommandTarget;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use pool::{BackendStatementId, LongDataFault};
 use session::state::{Answered, List, Needs, Pin, Ran, Seen};
 use session::{Outcome, Tally};
-use sql::{Access, Answers, Effects, Uses};
+use sql::{Access, Analysis, Answers, Effects, Uses};
 use wire::errors::{self, ProxyError};
 use wire::reply::OK;
 use wire::statement::{
@@ -25,6 +25,7 @@ use backend::prepared_statement::{Definitions, StatementKey};
 use command::statement::{BackendCommand, CommandTask};
 use command::target::CommandTarget;
 use link::client_command::Incoming;
+use link::failure::Failure;
 use link::query_command::Carries;
 use relay::outcome::{After, SessionError};
 use session::effect::Effect;
@@ -36,7 +37,7 @@ const OF_TRANSACTION: StatusFlags = StatusFlags(
 
 impl PooledSession {
     /// COM_STMT_PREPARE.
-    pub(crate) async fn prepare(&mut self, incoming: Incoming) -> Result<After, SessionError> {
+    pub(crate) async fn prepare(&mut self, mut incoming: Incoming) -> Result<After, SessionError> {
         self.sql_state.statements_mut().begin_prepare();
         if let Err(full) = self.sql_state.statements().has_room() {
             let error = errors::too_many_statements(full.count_max);
@@ -44,7 +45,14 @@ impl PooledSession {
             return Ok(After::Next);
         }
         self.learn_status().await;
-        let mut key = self.statement_key(&incoming.argument());
+        let ahead = match self.read_prepare(&mut incoming).await {
+            Ok(ahead) => ahead,
+            Err(failure) => return self.refuse(&failure, incoming.sequence),
+        };
+        let mut key = match self.statement_key(&incoming.argument(), ahead).await {
+            Ok(key) => key,
+            Err(failure) => return self.refuse(&failure, incoming.sequence),
+        };
         if !self.has_memory_for_text() {
             let error = errors::memory_full("the text of the statement");
             self.reply_error(incoming.sequence, &error);
@@ -91,11 +99,16 @@ impl PooledSession {
             .await
     }
 
-    pub(crate) fn statement_key(&mut self, text: &[u8]) -> StatementKey {
+    /// What is known of a text that is to be prepared; `ahead`: what was read of it already.
+    pub(crate) async fn statement_key(
+        &mut self,
+        text: &[u8],
+        ahead: Option<Analysis>,
+    ) -> Result<StatementKey, Failure> {
         let flags = self.sql_state.session().flags();
-        let key = self.plain_key(text);
+        let key = self.plain_key(text, ahead);
         if !key.facts.uses.has(Uses::CONNECTION_ID) {
-            return key;
+            return Ok(key);
         }
         let id = Some(u64::from(self.identity.id()));
         let answers = Answers {
@@ -104,19 +117,22 @@ impl PooledSession {
             ..Answers::default()
         };
         match key.facts.rewrite(text, flags, &answers).text {
-            Some(text) => self.plain_key(&text),
-            None => key,
+            Some(mut text) => {
+                let ahead = self.read_if_long(&mut text).await?;
+                Ok(self.plain_key(&text, ahead))
+            }
+            None => Ok(key),
         }
     }
 
-    fn plain_key(&self, text: &[u8]) -> StatementKey {
+    fn plain_key(&self, text: &[u8], ahead: Option<Analysis>) -> StatementKey {
         let flags = self.sql_state.session().flags();
         self.env.pool_env.store.statement(
             text,
             self.sql_state.session().values(),
             self.identity.key(),
             self.routing.settings().cluster,
-            flags,
+            |text| ahead.unwrap_or_else(|| Analysis::of(text, flags)),
             &self.env.rule_set.borrow().compiled.functions,
         )
     }

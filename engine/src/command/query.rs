@@ -42,6 +42,12 @@ impl PooledSession {
 
     /// A command, or one of its statements.
     async fn run_query(&mut self, query: &mut QueryCommand) -> Result<Ending, SessionError> {
+        if query.awaits_reader()
+            && let Err(failure) = Box::pin(self.read_ahead(query)).await
+        {
+            let sequence = query.incoming().sequence;
+            return self.refuse(&failure, sequence).map(Ending::last);
+        }
         self.understand(query);
         self.run_statement(&mut Statement::Text(query)).await
     }
@@ -56,8 +62,14 @@ impl PooledSession {
     /// Reads what the text says.
     fn understand(&mut self, query: &mut QueryCommand) {
         let bytes = query.incoming().packets.len();
+        let digest = match self.note_read_ahead(query) {
+            Some(digest) => Some(digest),
+            None => {
+                let (text, facts) = query.text_and_facts();
+                self.read_facts(facts, text, bytes)
+            }
+        };
         let (text, facts) = query.text_and_facts();
-        let digest = self.read_facts(facts, text, bytes);
         self.trust(facts, text);
         query.digest = digest;
         if query.carries() == Carries::Attributes

@@ -11,7 +11,7 @@ use session::Outcome;
 use session::state::{
     Answered as Own, LastInsertId, Needs, Restoration, StatementDiagnostics as Left, restoration,
 };
-use sql::{Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
+use sql::{Analysis, Effects, Facts, Show, StatementKind, TrustedFunctions, Uses};
 use stand_in::{Role, StandIn};
 use warning_list::WarningListLocation;
 use wire::errors::ProxyError;
@@ -126,7 +126,7 @@ impl PooledSession {
         let Some(StandIn { text, role }) = stand_in else {
             return Ok(QuestionOutcome::Left(None));
         };
-        query.replace_text(&text, self.sql_state.session().flags());
+        self.replace_text(query, &text).await;
         Ok(QuestionOutcome::Left(
             role.map(|role| self.standing(&place, role)),
         ))
@@ -171,8 +171,15 @@ impl PooledSession {
             self.reply_error(sequence, &errors::diagnostics_gone());
             return Ok(QuestionOutcome::Told(Ending::last(After::Next)));
         };
-        let Some(StandIn { text, role }) = stand_in else {
+        let Some(StandIn { mut text, role }) = stand_in else {
             return Ok(QuestionOutcome::Left(None));
+        };
+        let ahead = match self.read_if_long(&mut text).await {
+            Ok(ahead) => ahead,
+            Err(failure) => {
+                let after = self.refuse(&failure, sequence)?;
+                return Ok(QuestionOutcome::Told(Ending::last(after)));
+            }
         };
         let flags = self.sql_state.session().flags();
         let other = self.env.pool_env.store.statement(
@@ -180,7 +187,7 @@ impl PooledSession {
             &key.values,
             &key.kind,
             key.cluster,
-            flags,
+            |text| ahead.unwrap_or_else(|| Analysis::of(text, flags)),
             &TrustedFunctions::default(),
         );
         executing.key = StatementKey {

@@ -23,6 +23,9 @@ use registry::session_control::Ask;
 /// A client that speaks before it is answered is read ahead up to so many bytes.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
+/// So much of a command is copied at most until the backend takes it.
+pub(crate) const COPIED_BYTES_MAX: usize = 256 * 1024;
+
 impl PooledSession {
     /// Sends packets to the backend.
     pub(crate) async fn send(&mut self, conn: &mut BackendConn, packets: &[u8]) {
@@ -31,6 +34,34 @@ impl PooledSession {
             Poll::Ready(())
         })
         .await;
+    }
+
+    /// Sends a client's command to the backend. A long one leaves piece by piece, as the backend takes it: what the backend has
+    /// not taken would be copied.
+    pub(crate) async fn send_packets(
+        &mut self,
+        conn: &mut BackendConn,
+        packets: &[u8],
+    ) -> Result<(), Cut> {
+        let (first, rest) = packets.split_at(packets.len().min(COPIED_BYTES_MAX));
+        self.send(conn, first).await;
+        match rest.is_empty() {
+            true => Ok(()),
+            false => Box::pin(self.send_rest(conn, rest)).await,
+        }
+    }
+
+    async fn send_rest(&mut self, conn: &mut BackendConn, rest: &[u8]) -> Result<(), Cut> {
+        for piece in rest.chunks(COPIED_BYTES_MAX) {
+            let drained = poll_fn(|context| conn.leg.poll_drain_or_break(context));
+            self.unless_it_ends(drained).await?;
+            poll_fn(|context| {
+                conn.leg.send_or_break(piece, context);
+                Poll::Ready(())
+            })
+            .await;
+        }
+        Ok(())
     }
 
     /// Passes a reply on to the client, up to its end or up to where the client's file is wanted.

@@ -63,6 +63,9 @@ impl PooledSession {
     pub(crate) fn count_refused(&mut self, arrived: &mut Arrived) {
         let bytes = arrived.incoming().packets.len();
         if let Arrived::Query(query) = arrived {
+            if self.note_read_ahead(query).is_some() {
+                return;
+            }
             let (text, facts) = query.text_and_facts();
             self.read_digest(facts, text, bytes, false);
         } else if let Some(key) = self.executed(arrived.incoming()).cloned() {
@@ -85,7 +88,8 @@ impl PooledSession {
     fn meaning(&self, arrived: &Arrived) -> CutTransactionEffect {
         let incoming = match arrived {
             Arrived::Query(query) => {
-                return of(&sql::facts(query.text(), self.sql_state.session().flags()));
+                let read_now = || sql::facts(query.text(), self.sql_state.session().flags());
+                return query.facts_ahead().map_or_else(|| of(&read_now()), of);
             }
             Arrived::Other(incoming) => incoming,
         };

@@ -4,10 +4,10 @@ use link::failure::{Failure, FailureKind};
 use pool::CloseReason;
 use wire::errors::{self, ProxyError};
 
-use super::cut_transaction::CutTransaction;
 use super::retry::Bond;
 use crate::session::PooledSession;
 use relay::outcome::SessionError;
+use session_parts::cut_transaction::CutTransaction;
 
 impl PooledSession {
     /// Gives up the connection that it keeps, because its account keeps most of them and others wait. `Some`: the

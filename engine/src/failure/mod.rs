@@ -1,7 +1,6 @@
 //! What becomes of a command when something breaks, or when a server refuses it.
 
 pub(crate) mod after_cut;
-pub(crate) mod cut_transaction;
 pub(crate) mod idle_transaction;
 pub(crate) mod refused_reads;
 pub(crate) mod refused_writes;

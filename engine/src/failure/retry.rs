@@ -18,7 +18,6 @@ use session::state::Pin;
 use sql::{Access, Facts};
 use wire::{Command, errors};
 
-use super::cut_transaction::CutTransaction;
 use crate::routing::routing_state::BeginProgress;
 use crate::session::PooledSession;
 use backend::connection_error::ConnectionError;
@@ -32,6 +31,7 @@ use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 use relay::outcome::{After, SessionError};
 use relay::relay::SILENT;
+use session_parts::cut_transaction::CutTransaction;
 
 /// What came of waiting until a primary takes writes.
 pub(crate) enum Outwaited {

@@ -81,7 +81,7 @@ impl PooledSession {
                 return Ok(Prepares::Told(told));
             }
             let text = with_literal(text, span, &said, flags);
-            query.replace_text(&text, flags);
+            self.replace_text(query, &text).await;
         }
         Ok(Prepares::Text(said))
     }

@@ -198,16 +198,22 @@ impl PooledSession {
                 Prepares::Told(told) => return Ok(Killing::Told(told)),
             },
         };
-        let inner = runs.as_ref().map(|text| sql::facts(text, flags));
-        let (Some(runs), Some(inner)) = (runs, inner) else {
+        let Some(mut runs) = runs else {
             return Ok(Killing::Left);
+        };
+        let inner = match self.facts_of(&mut runs).await {
+            Ok(inner) => inner,
+            Err(failure) => {
+                let after = self.refuse(&failure, query.incoming().sequence)?;
+                return Ok(Killing::Told(Ending::last(after)));
+            }
         };
         if query.facts.kind == StatementKind::Prepare {
             return Ok(Killing::Left);
         }
         if asks_for_list(&inner) && source.arguments.is_empty() {
             // The list may be on another connection: as a statement of its own it is answered wherever that is.
-            query.replace_text(&runs, flags);
+            self.replace_text(query, &runs).await;
             return Ok(Killing::Left);
         }
         if !inner.marks.has(Marks::KILLS) {
@@ -274,7 +280,7 @@ impl PooledSession {
         }
         // A number goes as it came.
         if !matches!(query.facts.kind, StatementKind::Kill(_)) || killed == Killed::Expression {
-            query.replace_text(&kill.of_thread(number), flags);
+            self.replace_text(query, &kill.of_thread(number)).await;
         }
         Ok(Killing::Left)
     }

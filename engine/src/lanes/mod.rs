@@ -8,7 +8,6 @@
 //! Behind the reply, `learn` notes how long a statement took that may use a lane the next time. If the client then asks
 //! about a statement that was on a lane, `rerun_unheard` runs it again on a connection of the session's own.
 
-pub(crate) mod lane_use;
 mod rerun_for_diagnostics;
 mod run_on_lane;
 pub(crate) mod try_lane;

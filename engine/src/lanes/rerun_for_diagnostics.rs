@@ -1,7 +1,7 @@
 //! What the client may ask of a statement that ran on a shared lane: it is left on a connection of
 //! its session's own, by running the statement again there.
 
-use crate::lanes::lane_use::Past;
+use command::lane_use::Past;
 use session::state::Needs;
 use session::{Outcome, Tally};
 use sql::{Facts, StatementKind};

@@ -11,13 +11,13 @@ use session::Outcome;
 use sql::Facts;
 use wire::Capabilities;
 
-use crate::lanes::lane_use::{LaneChoice, LaneFollowUp, LaneRefusal, Past};
 use crate::session::PooledSession;
 use backend::connection::BackendConn;
 use backend::exchange_outcome::Done;
 use backend::prepared_statement::StatementKey;
 use backend::times::{StatementPath, Traffic};
 use command::ending::Ending;
+use command::lane_use::{LaneChoice, LaneFollowUp, LaneRefusal, Past};
 use command::statement::{Executing, Statement};
 use command::target::CommandTarget;
 use lanes::lane::{SharedLane, is_like};

@@ -9,7 +9,6 @@ use wire::execute::Execute;
 use wire::query::Query;
 use wire::{Command, StatusFlags, errors};
 
-use crate::failure::cut_transaction::CutTransaction;
 use crate::routing::leave_replica::ROLLBACK;
 use crate::session::PooledSession;
 use backend::connection::BackendConn;
@@ -24,6 +23,7 @@ use link::failure::{Failure, FailureKind};
 use link::query_command::CommandPart;
 use relay::outcome::{After, SessionError};
 use session::effect::Effect;
+use session_parts::cut_transaction::CutTransaction;
 
 /// Why a transaction could not go to the primary.
 pub(crate) enum ReplayFailure {

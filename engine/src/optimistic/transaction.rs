@@ -23,6 +23,7 @@ use backend::exchange_outcome::{Done, ExchangeError, Reached};
 use command::statement::Statement;
 use command::target::CommandTarget;
 use link::query_command::{Arrived, QueryCommand};
+use link::text_reader::READ_HERE_BYTES_MAX;
 use registry::session_control::Ask;
 use relay::outcome::{After, SessionError};
 use sql::proxy_explain;
@@ -145,6 +146,9 @@ impl PooledSession {
             | Command::STMT_CLOSE
             | Command::STMT_SEND_LONG_DATA => OptimisticTransactionEffect::Apart,
             Command::RESET_CONNECTION | Command::CHANGE_USER => OptimisticTransactionEffect::Resets,
+            Command::STMT_PREPARE if argument.len() > READ_HERE_BYTES_MAX => {
+                OptimisticTransactionEffect::Leaves
+            }
             Command::STMT_PREPARE => {
                 match self.meaning_of(&sql::facts(&argument, self.sql_state.session().flags()), 0) {
                     OptimisticTransactionEffect::Ends => OptimisticTransactionEffect::Leaves,
@@ -165,9 +169,13 @@ impl PooledSession {
 
     fn meaning_of_text(&self, query: &QueryCommand) -> OptimisticTransactionEffect {
         let (text, flags) = (query.text(), self.sql_state.session().flags());
-        match self.may_ask() && proxy_explain(text, flags).is_some() {
-            true => OptimisticTransactionEffect::Apart,
-            false => self.meaning_of(&sql::facts(text, flags), query.incoming().packets.len()),
+        let bytes = query.incoming().packets.len();
+        match query.facts_ahead() {
+            _ if self.may_ask() && proxy_explain(text, flags).is_some() => {
+                OptimisticTransactionEffect::Apart
+            }
+            Some(facts) => self.meaning_of(facts, bytes),
+            None => self.meaning_of(&sql::facts(text, flags), bytes),
         }
     }
 

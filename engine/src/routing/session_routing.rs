@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::routing_state::{RoutingSettings, RoutingState};
-use crate::failure::cut_transaction::CutTransaction;
-use crate::lanes::lane_use::LaneUseState;
 use backend::recorded_reads::OptimisticTransaction;
+use command::lane_use::LaneUseState;
 use link::client_command::Incoming;
 use relay::outcome::Home;
 use route::{Backend, BackendId, SessionSlot};
 use script_host::shadow_queue::{Reflection, ShadowSession};
+use session_parts::cut_transaction::CutTransaction;
 
 /// Where the commands of one session go.
 pub struct Routing {

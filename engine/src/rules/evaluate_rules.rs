@@ -19,11 +19,11 @@ use wire::errors::{self, ProxyError};
 
 use crate::session::PooledSession;
 use crate::session::session_start::{hold_of, pin_of};
-use crate::session::text_table::text_column;
 use backend::rule_set::RuleSet;
 use command::command_policy::CommandPolicy;
 use command::ending::Ending;
 use command::statement::Statement;
+use command::text_table::text_column;
 use link::query_command::{Carries, QueryCommand};
 use relay::outcome::{After, SessionError};
 use script_host::shadow_queue::Reflection;
@@ -150,7 +150,7 @@ impl PooledSession {
             Ruled::Answered(after) => return Ok(Some(after)),
             Ruled::Goes(None) | Ruled::Promised(_) => {}
             Ruled::Goes(Some(text)) => {
-                query.replace_text(&text, self.sql_state.session().flags());
+                self.replace_text(query, &text).await;
                 self.trust(&mut query.facts, &text);
             }
         }
@@ -171,9 +171,8 @@ impl PooledSession {
         let mut order = self.policy_of(&rule_set, &judgement, &hints);
         self.choose_profile(&rule_set, input, (&judgement, &hints), &mut order);
         if let Some(note) = &mut order.note {
-            let mut analysis = sql::Analysis::default();
-            analysis.read(input.text, self.sql_state.session().flags());
-            note.digest = String::from_utf8_lossy(analysis.digest.text()).into_owned();
+            let digest = sql::digest(input.text, self.sql_state.session().flags());
+            note.digest = String::from_utf8_lossy(digest.text()).into_owned();
         }
         if let Some(unknown) = order.unknown.take() {
             self.reply_error(input.sequence, &errors::no_such_place(unknown));

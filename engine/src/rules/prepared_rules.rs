@@ -14,9 +14,9 @@ use wire::{Capabilities, StatusFlags, errors};
 
 use super::evaluate_rules::{Form, RuleInput, Ruled};
 use crate::session::PooledSession;
-use crate::session::text_table::text_column;
 use backend::prepared_statement::Definitions;
 use backend::prepared_statement::{Original, StatementKey};
+use command::text_table::text_column;
 use link::client_command::Incoming;
 use link::failure::{Failure, FailureKind};
 use link::query_command::Carries;
@@ -54,9 +54,14 @@ impl PooledSession {
                 return Ok(Preparing::Promised(key, definitions));
             }
             Ruled::Goes(None) => key,
-            Ruled::Goes(Some(text)) => StatementKey {
-                original: Some(Rc::new(original)),
-                ..self.statement_key(&text)
+            Ruled::Goes(Some(text)) => match Box::pin(self.key_of_rewritten(text)).await {
+                Ok(key) => StatementKey {
+                    original: Some(Rc::new(original)),
+                    ..key
+                },
+                Err(failure) => {
+                    return self.refuse(&failure, sequence).map(Preparing::Answered);
+                }
             },
         };
         let cluster = self.command.policy.as_ref().and_then(|it| it.cluster);
@@ -66,6 +71,11 @@ impl PooledSession {
             order.role = order.cluster.map(|_| ReplicaUse::Primary);
         }
         Ok(Preparing::Goes(key))
+    }
+
+    async fn key_of_rewritten(&mut self, mut text: Vec<u8>) -> Result<StatementKey, Failure> {
+        let ahead = self.read_if_long(&mut text).await?;
+        self.statement_key(&text, ahead).await
     }
 
     /// Asks about a COM_STMT_EXECUTE that came with these attributes. `Some`: the client has its reply.

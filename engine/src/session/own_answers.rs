@@ -6,7 +6,7 @@ use wire::reply::{ERR, OK};
 use wire::write::put_packets;
 
 use super::PooledSession;
-use super::text_table::TextTable;
+use command::text_table::TextTable;
 use link::failure::Failure;
 
 impl PooledSession {

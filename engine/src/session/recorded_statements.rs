@@ -91,9 +91,7 @@ impl PooledSession {
     fn way_of(&self, trace: &Trace, facts: &Facts, text: &[u8]) -> String {
         let mut told = Explanation::default();
         told.statement(facts, text);
-        let mut analysis = sql::Analysis::default();
-        analysis.read(text, self.sql_state.session().flags());
-        told.digest(&analysis.digest);
+        told.digest(&sql::digest(text, self.sql_state.session().flags()));
         self.explain_rules(&mut told, facts, text);
         match trace.pins.is_empty() {
             true => told.wanted(trace.wanted),

@@ -7,6 +7,8 @@ use wire::Command;
 
 /// ER_NET_READ_ERROR: the transaction is rolled back.
 const CUT_TRANSACTION: u16 = 1158;
+/// A text that is read before its turn.
+const LONG_BYTES: usize = 128 << 10;
 /// ER_WRONG_ARGUMENTS
 const WRONG_ARGUMENTS: u16 = 1210;
 
@@ -42,8 +44,10 @@ fn each_statement_that_is_refused_behind_a_cut_transaction_is_counted() {
             client.error("SELECT 'a read'").await;
             let execution = [&prepared[..], &[0, 1, 0, 0, 0]].concat();
             let bulk = [&prepared[..], &[0, 0]].concat();
+            let long = format!("{insert}{}", " ".repeat(LONG_BYTES));
             for command in [
                 (Command::QUERY, insert.as_bytes()),
+                (Command::QUERY, long.as_bytes()),
                 (Command::STMT_EXECUTE, &execution),
                 (Command::STMT_BULK_EXECUTE, &bulk),
             ] {
@@ -68,6 +72,32 @@ fn an_execution_whose_parameters_are_malformed_is_counted() {
             let command = (Command::STMT_EXECUTE, &execution[..]);
             refused(scene, &mut client, command, WRONG_ARGUMENTS).await;
             client.run("SELECT 'it goes on'").await;
+        };
+        setup.play(play).await;
+    });
+}
+
+#[test]
+fn a_long_text_counts_under_the_digest_of_a_short_one_prepared_or_not() {
+    on_both(async |setup| {
+        let play = async |scene: &Scene| {
+            let mut root = scene.root(0).await;
+            root.run("CREATE TABLE d.t (n INT)").await;
+            let mut client = scene.client().await;
+            let insert = "INSERT INTO d.t VALUES (1)";
+            let long = format!("{insert}{}", " ".repeat(LONG_BYTES));
+            client.run(insert).await;
+            client.run(&long).await;
+            // In a transaction that may have begun on a replica, too.
+            client.run("BEGIN").await;
+            client.run(&long).await;
+            client.run("COMMIT").await;
+            let prepared = client.prepare(&long).await;
+            client.execute(prepared, &[]).await;
+            assert_eq!(root.value("SELECT COUNT(*) FROM d.t").await, "4");
+            let view = scene.proxy.counts().await;
+            let mut counts = view.digests.iter().map(|(_, row)| row.counts.count);
+            assert!(counts.any(|count| count == 4));
         };
         setup.play(play).await;
     });

@@ -26,6 +26,7 @@ use backend::times::Times;
 use backend::worker_pool::WorkerPool;
 use engine::engine_env::EngineEnv;
 use lanes::lanes::Lanes;
+use link::text_reader::TextReader;
 use link::transport::serve_unpack_queue;
 use login::known_host_names::HostNames;
 use login::login_env::LoginEnv;
@@ -300,6 +301,7 @@ fn engine_env(
         relay: Rc::clone(relay),
         rule_set: RefCell::new(Rc::new(rule_set)),
         seen: SeenDigests::new(&settings.config.statement_stats, hash_keys(plane_context)),
+        text_reader: TextReader::new(relay.pool.system.threads.clone()),
         loads: Loads::default(),
         lanes: Rc::new(Lanes::new(Rc::clone(&pool), of_engines.lane_counts.enter())),
         pool,

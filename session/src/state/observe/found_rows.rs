@@ -11,6 +11,9 @@ use super::seen::{Ran, Seen};
 use super::word_places::places_of;
 use crate::state::variables;
 
+/// Longer texts are not read again: what they have counted is asked for where they ran.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+
 /// What FOUND_ROWS() says after an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
@@ -116,9 +119,9 @@ fn of_failed(seen: &Seen<'_>, is_mariadb: bool) -> Counted {
 /// That of the last statement that has set it.
 fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
     let parts = &seen.facts.statements;
-    let is_whole = seen.is_ok() && !seen.facts.marks.has(Marks::CROWDED);
-    if !is_whole {
-        let has_started = seen.tally.results > 0 || seen.facts.marks.has(Marks::CROWDED);
+    let is_unread = seen.facts.marks.has(Marks::CROWDED) || seen.text.len() > TEXT_BYTES_MAX;
+    if is_unread || !seen.is_ok() {
+        let has_started = is_unread || seen.tally.results > 0;
         return if has_started {
             Counted::There
         } else {
@@ -146,7 +149,8 @@ fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
 
 /// Without LIMIT and UNION's rules all rows that were sent.
 fn of_rows(seen: &Seen<'_>) -> Counted {
-    match seen.tally.had_rows && !may_be_limited(seen.text) {
+    let is_short = seen.text.len() <= TEXT_BYTES_MAX;
+    match seen.tally.had_rows && is_short && !may_be_limited(seen.text) {
         true => Counted::Rows(seen.tally.rows),
         false => Counted::There,
     }

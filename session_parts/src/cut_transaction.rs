@@ -7,14 +7,16 @@ use link::failure::Failure;
 
 /// What the client is told until then.
 #[derive(Debug)]
-pub(crate) struct CutTransaction {
+pub struct CutTransaction {
+    /// The error's number.
     pub code: ErrorCode,
+    /// Why the transaction was cut off.
     pub why: Box<str>,
 }
 
 impl CutTransaction {
     /// One whose connection is lost.
-    pub(crate) fn new(why: &str) -> Self {
+    pub fn new(why: &str) -> Self {
         Self {
             code: ErrorCode::BACKEND_LOST,
             why: why.into(),
@@ -22,7 +24,7 @@ impl CutTransaction {
     }
 
     /// One that the proxy has ended, for this reason.
-    pub(crate) fn ended(error: &ProxyError) -> Self {
+    pub fn ended(error: &ProxyError) -> Self {
         Self {
             code: error.code,
             why: error.text.as_ref().into(),
@@ -30,7 +32,7 @@ impl CutTransaction {
     }
 
     /// One that this failure has ended.
-    pub(crate) fn by(failure: &Failure) -> Self {
+    pub fn by(failure: &Failure) -> Self {
         let code = failure.kind.verdict().client_error;
         Self {
             code: code.unwrap_or(ErrorCode::BACKEND_LOST),

@@ -25,7 +25,7 @@ impl TextTable {
     }
 
     /// As packets that begin with `sequence`.
-    pub(super) fn packets(
+    pub fn packets(
         &self,
         sequence: u8,
         capabilities: Capabilities,
@@ -52,13 +52,13 @@ impl TextTable {
     }
 
     /// How many rows there are.
-    pub(super) fn row_count(&self) -> u64 {
+    pub fn row_count(&self) -> u64 {
         self.rows.len() as u64
     }
 }
 
 /// A column of texts that belongs to no table, in `utf8mb4_general_ci`, which every server knows.
-pub(crate) fn text_column(name: &str, length: u32) -> ColumnDefinition<'_> {
+pub fn text_column(name: &str, length: u32) -> ColumnDefinition<'_> {
     const COLLATION: u16 = 45;
     ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, length)
 }
