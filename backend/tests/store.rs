@@ -8,7 +8,7 @@ use pilotfish_backend::prepared_statement::Definitions;
 use pilotfish_backend::shared_store::Store;
 use pilotfish_backend::sub_pool::{BackendLogin, PoolKey};
 use route::ClusterId;
-use sql::{Flags, TrustedFunctions};
+use sql::{Analysis, Flags, TrustedFunctions};
 use system::Entropy;
 
 fn store() -> Store {
@@ -86,8 +86,8 @@ fn definitions_hold_until_any_definition_changes() {
     let values = store.values.fresh();
     let trusted = TrustedFunctions::default();
     let statement = |text: &str| {
-        let (flags, cluster) = (Flags::default(), ClusterId(0));
-        store.statement(text.as_bytes(), &values, &kind, cluster, flags, &trusted)
+        let read = |text: &[u8]| Analysis::of(text, Flags::default());
+        store.statement(text.as_bytes(), &values, &kind, ClusterId(0), read, &trusted)
     };
     let key = statement("SELECT a FROM t WHERE id = ?");
     assert!(store.definitions(&key, 3).is_none());
