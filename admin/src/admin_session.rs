@@ -46,7 +46,7 @@ pub struct AdminSession {
     data_plane: DataPlaneHandle,
     /// Who keeps the configuration.
     editor: Editor,
-    /// The settings that the statement of the moment changes.
+    /// The settings that the current statement changes.
     changed: Vec<String>,
     /// What is gathered until its end.
     transaction: Option<Transaction>,
@@ -284,7 +284,7 @@ impl AdminSession {
         self.finish(prepared, input, values).await
     }
 
-    /// The backends of the moment, and how many connections to each the proxy may share.
+    /// The current backends, and how many connections to each the proxy may share.
     pub fn backends(&self) -> (Arc<Topology>, u32) {
         let config = &self.data_plane.settings().config;
         let connections_max = config.pool.backend_connections_max;

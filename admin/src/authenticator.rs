@@ -94,7 +94,7 @@ impl Authenticator {
         self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Sees a login through, by the settings of the moment.
+    /// Sees a login through, by the current settings.
     ///
     /// # Errors
     /// [`AdminClientError::Login`]

@@ -135,7 +135,7 @@ fn of_table(select: &str, column: &str, rest: Text<'_>, schema: Schema) -> ShowR
     filtered(&select, column, rest)
 }
 
-/// `FROM schema`, or the schema of the moment.
+/// `FROM schema`, or the current schema.
 fn of_schema(rest: Text<'_>, schema: Schema) -> Result<(Schema, Text<'_>), Fault> {
     let Some(rest) = rest.behind_any(&["FROM", "IN"]) else {
         return Ok((schema, rest));
@@ -164,7 +164,7 @@ fn named_table(text: Text<'_>, schema: Schema) -> Result<(&'static dyn Table, Te
     Ok((find(named, &name, schema)?, rest))
 }
 
-/// The table of a name: in the schema that is named, or in that of the moment, or anywhere.
+/// The table of a name: in the schema that is named, or in the current one, or anywhere.
 fn find(named: Option<String>, name: &str, schema: Schema) -> Result<&'static dyn Table, Fault> {
     let found = match named {
         Some(named) => {

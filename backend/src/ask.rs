@@ -79,7 +79,7 @@ impl BackendConn {
         Ok(replies)
     }
 
-    /// Waits for the reply to a command of the proxy's own that was sent.
+    /// Reads the reply to a command that the proxy has sent for itself.
     pub async fn read_reply(
         &mut self,
         env: &PoolEnv,
@@ -93,7 +93,7 @@ impl BackendConn {
         self.read_reply_within(env, command, Duration::ZERO).await
     }
 
-    /// The same for one that takes up to so long by itself.
+    /// The same for a command that may take `wait` longer than others.
     pub async fn read_reply_within(
         &mut self,
         env: &PoolEnv,

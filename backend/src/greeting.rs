@@ -20,7 +20,7 @@ pub struct OwnGreeting {
     last: RefCell<Option<Greeting>>,
     /// The last one that a session has kept.
     kept: RefCell<Option<Rc<Greeting>>>,
-    /// Held by the client that has a backend asked; the others wait for what comes of it.
+    /// Locked by the client for whom a backend is being asked; the other clients wait for the result.
     pub asker: tokio::sync::Mutex<()>,
 }
 

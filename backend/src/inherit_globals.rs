@@ -71,7 +71,7 @@ impl WorkerPool {
             .collect()
     }
 
-    /// Looks at the variables over an idle connection.
+    /// Reads the global variables over an idle connection.
     fn read_globals_over(self: &Rc<Self>, mut lease: HeldConnection) {
         let pool = Rc::clone(self);
         tokio::task::spawn_local(async move {

@@ -408,7 +408,7 @@ async fn probe_session(
     Ok(ConnectionState::new(baseline, env.store.values.fresh()))
 }
 
-/// ER_USER_LIMIT_REACHED: a limit of the account, which its clients hear of in the server's words.
+/// ER_USER_LIMIT_REACHED: a limit of the account, which its clients learn of in the server's words.
 fn is_limit(payload: &[u8]) -> bool {
     let number = ErrPacket::decode(payload).map(|err| err.number);
     number.is_ok_and(|number| number == ErrorCode::USER_LIMIT.number)

@@ -93,17 +93,17 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Whether that one may still ask for what only the connection knows.
+    /// Whether the session may still ask for what only the connection knows.
     pub fn is_pending(&self) -> bool {
         self.is_current() && self.of.is_pending() && Rc::strong_count(&self.of) > 1
     }
 
-    /// Whether it has not been on another connection since.
+    /// Whether the session has not been on another connection since.
     pub(crate) fn is_current(&self) -> bool {
         self.of.generation.get() == self.generation
     }
 
-    /// That one, if it may.
+    /// The session's answers, if it may still ask for them.
     pub fn if_pending(&self) -> Option<Rc<PendingAnswers>> {
         self.is_pending().then(|| Rc::clone(&self.of))
     }

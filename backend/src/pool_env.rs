@@ -1,4 +1,4 @@
-//! What a worker's pool works with: the settings and backends of the moment, what all workers share, and the memory of
+//! What a worker's pool works with: the settings and backends in use, what all workers share, and the memory of
 //! the worker.
 
 use std::cell::RefCell;
@@ -27,11 +27,11 @@ pub struct PoolEnv {
     pub clock: Box<dyn Fn() -> Moment>,
     /// The time of day, and random bytes.
     pub system: System,
-    /// The configuration of the moment.
+    /// The current configuration.
     pub settings: watch::Receiver<Arc<Settings>>,
-    /// The backends of the moment, as they come.
+    /// The current backends, as they come.
     pub topologies: watch::Receiver<Arc<Topology>>,
-    /// The backends of the moment, as this worker knows them.
+    /// The current backends, as this worker knows them.
     pub topology: RefCell<Arc<Topology>>,
     /// What the control plane should know.
     pub reports: mpsc::UnboundedSender<Report>,

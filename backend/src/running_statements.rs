@@ -66,7 +66,7 @@ impl Drop for RunningStatement {
     }
 }
 
-/// Waits for its turn, which comes at the latest when all that run have run for long.
+/// Waits until the transaction may begin, at the latest until all statements that run now have run for long.
 pub async fn wait_in_queue(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStatement {
     let limit = &sub_pool.running;
     // Old statements may count that do so no more.
@@ -87,21 +87,21 @@ pub async fn wait_in_queue(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStat
     loop {
         match timeout(patience, &mut queued.called).await {
             Ok(Ok(span)) => return RunningStatement::of(sub_pool, span),
-            // The limit lives as long as a transaction is in line.
+            // The limit lives as long as a transaction is in the queue.
             Ok(Err(_)) => return RunningStatement::go_on(sub_pool),
             Err(_) => update(limit, env.now().0),
         }
     }
 }
 
-/// A transaction that had no turn in time.
+/// The error of a transaction that waited too long in the queue.
 pub fn queue_timed_out(sub_pool: &SubPool, patience: Duration) -> Failure {
     let name = &sub_pool.backend.name;
     let error = errors::no_turn_in_time(name, format_args!("{patience:?}"));
     Failure::saying(FailureKind::PoolExhausted, error)
 }
 
-/// A place in line, which is left when this is dropped.
+/// A place in the queue, which the transaction leaves when this is dropped.
 struct Queued<'a> {
     limit: &'a RunningLimit,
     place: QueuePlace,

@@ -1,4 +1,4 @@
-//! The configuration of the moment, as sessions and connections use it.
+//! The current configuration, as sessions and connections use it.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ struct Ticket(oneshot::Sender<()>);
 pub enum Passage {
     /// It is in.
     In(Inside),
-    /// Others are; it is in as soon as it hears of it.
+    /// Others are; it is in as soon as it learns of it.
     Waits(Waiting),
 }
 
@@ -38,7 +38,7 @@ impl StatementLimits {
     }
 }
 
-/// Goes in, or stands in line. `max` is how many may be in at once.
+/// Goes in, or waits in the queue. `max` is how many may be in at once.
 pub fn enter(limits: &Arc<StatementLimits>, key: u64, max: u32) -> Passage {
     let mut counted = limits.counted();
     match counted.gates.enter(key, max) {
@@ -75,7 +75,7 @@ impl Drop for Inside {
     }
 }
 
-/// One in line; out of it when dropped.
+/// One in the queue; out of it when dropped.
 pub struct Waiting {
     limits: Arc<StatementLimits>,
     key: u64,

@@ -8,7 +8,7 @@ use route::rules::{By, Injection, Profiling, RuleIndex};
 use backend::injected_results::Found;
 use backend::rule_set::RuleSet;
 
-/// What is sent around the command of the moment, and what has come of it.
+/// What is sent around the current command, and what has come of it.
 pub struct Injecting {
     /// What a rule has sent.
     pub injection: Arc<Injection>,

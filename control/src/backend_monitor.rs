@@ -49,7 +49,7 @@ pub(crate) enum Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Change {
-    /// Workers must hear of it.
+    /// Workers must learn of it.
     Visible,
     /// All is as it was for them.
     None,
@@ -250,7 +250,7 @@ impl BackendMonitor {
         Change::None
     }
 
-    /// A look is over.
+    /// Takes in the result of a probe.
     pub(crate) fn note_probe(
         &mut self,
         probe_result: Result<ProbeResult, Failure>,
@@ -410,7 +410,7 @@ impl BackendMonitor {
         }
     }
 
-    /// A look-up is over. One that found nothing leaves the addresses that are known.
+    /// Takes in the addresses that the name resolves to. If there are none, the known addresses stay.
     pub(crate) fn note_addresses(
         &mut self,
         found: Result<Vec<Endpoint>, Failure>,

@@ -208,7 +208,7 @@ impl BackendSet {
         self.note_health(change);
     }
 
-    /// A look is over.
+    /// Takes in the result of a probe.
     pub(crate) fn note_probe(
         &mut self,
         of: Ticket,
@@ -221,7 +221,7 @@ impl BackendSet {
         }
     }
 
-    /// A look-up is over.
+    /// Takes in the addresses that a name resolves to.
     pub(crate) fn note_addresses(
         &mut self,
         of: Ticket,

@@ -113,7 +113,7 @@ const STATE_BOUNDS: Bounds = Bounds {
 };
 
 /// The state of a member of Group Replication. A member that cannot reach half of its group calls itself ONLINE, but
-/// hears of no transaction any more.
+/// learns of no transaction any more.
 const MYSQL_MEMBER: &str = "SELECT IF(MEMBER_STATE = 'ONLINE' AND \
      (SELECT SUM(MEMBER_STATE = 'UNREACHABLE') * 2 >= COUNT(*) \
       FROM performance_schema.replication_group_members), \
@@ -300,7 +300,7 @@ fn missing_grant(family: Family, version: &str, user: &str) -> String {
     grant(&format!("{privilege} ON *.*"), user)
 }
 
-/// Where in a row of `SHOW REPLICA STATUS` and its like what is; the names differ by version.
+/// Where in a row of `SHOW REPLICA STATUS` and similar ones what is; the names differ by version.
 #[derive(Debug, Default)]
 struct Columns {
     channel: Option<usize>,

@@ -64,7 +64,7 @@ enum Lost {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct LoggedReplication {
     failure: Option<Failing>,
-    /// It gave no answer the last time. The log hears of it when the next does not come either: of one
+    /// It gave no answer the last time. The log learns of it when the next does not come either: of one
     /// that has fallen it is told that it is down, and no more.
     is_silent: bool,
     missing: bool,

@@ -106,7 +106,7 @@ impl Environment {
         }
     }
 
-    /// The settings of the moment.
+    /// The current settings.
     pub fn current(&self) -> Arc<Settings> {
         Arc::clone(&self.pool.settings.borrow())
     }

@@ -354,7 +354,7 @@ fn a_login_waits_while_the_server_is_full(product: Product) {
     }
 }
 
-/// Servers keep a last connection for administrators. Others get it, log in, and hear of it then.
+/// Servers keep a last connection for administrators. Others get it, log in, and learn of it then.
 fn a_server_that_refuses_after_the_login_is_full_as_well(product: Product) {
     let server = Server::lease_set(product, &[("max_connections", "10")]);
     server.root().run(&format!(

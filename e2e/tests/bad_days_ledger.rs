@@ -18,7 +18,7 @@ const CONNECTIONS: i32 = 8;
 
 /// A run of ten minutes had 68 errors with MariaDB and 86 with MySQL, on two cores that others used as well. Most of
 /// them are statements that were at the server when it was killed. Through HAProxy it were 115,069 and 140,558: its
-/// clients hear of each second of an outage.
+/// clients learn of each second of an outage.
 const ERRORS_MAX: usize = 150;
 
 /// An account that `read_only` holds for.

@@ -159,7 +159,7 @@ fn a_backend_that_goes_down_loses_its_sessions_and_is_used_when_it_returns() {
     let port = |conn: &mut RawConn| conn.value("SELECT @@port");
     assert_eq!(port(&mut proxy.connect()), first.port().to_string());
     first.kill();
-    // Nobody hears of it who had no session there.
+    // Nobody learns of it who had no session there.
     let mut moved = proxy.connect();
     assert_eq!(port(&mut moved), second.port().to_string());
     first.start_again();

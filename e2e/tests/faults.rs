@@ -66,7 +66,7 @@ fn if_all_backends_are_down_the_error_names_each_with_its_cause() {
         .backend(format!("127.0.0.1:{one}"))
         .backend(format!("127.0.0.1:{two}"));
     let proxy = Proxy::start(&settings);
-    // A client that comes when one is known to be down and the other is not hears of the other alone.
+    // A client that comes when one is known to be down and the other is not learns of the other alone.
     wait::until("each is named", wait::SOON, || {
         let refused = refusal(&proxy);
         assert_eq!(refused.code, CANNOT_CONNECT);

@@ -1,4 +1,4 @@
-//! Reads that write: a replica refuses them, and the client does not hear of it.
+//! Reads that write: a replica refuses them, and the client does not learn of it.
 
 use std::thread;
 

@@ -281,7 +281,7 @@ fn a_missing_collector_is_logged_and_loses_only_spans() {
         .run("UPDATE settings SET value = '' WHERE name = 'tracing.endpoint'");
     collector.answer_with(200);
     // Spans are sent in the order of their statements. When the statement behind it has arrived, one
-    // that is not there was not sent. A worker may take a moment to hear of the change.
+    // that is not there was not sent. A worker may take a moment to learn of the change.
     let other = Collector::start();
     let set_endpoint = |endpoint: &str| {
         site.root().run(&format!(

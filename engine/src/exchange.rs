@@ -137,7 +137,7 @@ impl PooledSession {
                     unequal
                         .cause
                         .push_str("; the statement behind it may have been executed");
-                    // It has run in a state that is not the session's: nobody hears of it.
+                    // It has run in a state that is not the session's: nobody learns of it.
                     let thrown = conn.read_reply(&self.env.pool_env, job.command).await;
                     thrown.map_err(|broken| cut_now(broken.into()))?;
                 }

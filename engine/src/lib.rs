@@ -20,7 +20,7 @@
 //! | `lanes` | statements on shared lanes |
 //! | `backend` | the pool of backend connections: open, acquire, restore, release |
 //! | `exchange` | one command on a connection: the preamble, the reply, what both have changed |
-//! | `diagnostics` | warnings, FOUND_ROWS() and their like, where the connection has changed since |
+//! | `diagnostics` | warnings, FOUND_ROWS() and similar ones, where the connection has changed since |
 //! | `deferred_begin` | a BEGIN that the proxy answers, and sends with the transaction's first statement |
 //! | `optimistic`, `failure` | transactions that begin again, and commands that fail |
 //! | `limits`, `mirror`, `injection`, `profiling`, `kill` | features, each called at the step that its first page names |

@@ -101,7 +101,7 @@ impl PooledSession {
         });
     }
 
-    /// What came with the statement of the moment may say in which span it was said.
+    /// What came with the current statement may say in which span it was said.
     pub(crate) fn note_attributes(&mut self, attributes: &[QueryAttribute<'_>]) {
         let tracing = self.env.relay.recorder.stats.wants().tracing;
         if let (Some((_, TraceParents::Follow)), Some(subject)) =
@@ -112,7 +112,7 @@ impl PooledSession {
         }
     }
 
-    /// The statement of the moment has had its reply, or was answered with an error. It is returned where it
+    /// The current statement has had its reply, or was answered with an error. It is returned where it
     /// is due to be explained.
     #[inline]
     pub(crate) fn note_statement(&mut self, done: &Done) -> Option<Subject> {
@@ -148,7 +148,7 @@ impl PooledSession {
         is_due.then_some(subject)
     }
 
-    /// The statement of the moment was answered with this error, and is at no backend.
+    /// The current statement was answered with this error, and is at no backend.
     #[cold]
     pub(crate) fn note_failed(&mut self, payload: &[u8], backend: Option<BackendId>) {
         let failed = (self.command.subject.take(), ErrPacket::decode(payload));
@@ -163,7 +163,7 @@ impl PooledSession {
         self.note_own_answer(&subject, Some(&error), backend, ended);
     }
 
-    /// The statement of the moment, if it has not been noted, was answered by the proxy alone, and not with
+    /// The current statement, if it has not been noted, was answered by the proxy alone, and not with
     /// an error.
     #[inline]
     pub(crate) fn note_answered(&mut self) {
@@ -177,7 +177,7 @@ impl PooledSession {
         }
     }
 
-    /// The session ends within the statement of the moment, if there is one.
+    /// The session ends within the current statement, if there is one.
     #[cold]
     pub(crate) fn note_cut_off(&mut self, failure: &Failure) {
         match failure.err_payload(true) {
@@ -206,7 +206,7 @@ impl PooledSession {
         self.note_end(subject, &end);
     }
 
-    /// How much of its time the statement of the moment was in the proxy, and how much it waited its turn.
+    /// How much of its time the current statement was in the proxy, and how much it waited its turn.
     fn share(&self, time: Duration) -> (Duration, Duration) {
         match self.command.timing.has_queued() {
             true => (Duration::ZERO, time),

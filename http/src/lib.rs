@@ -61,7 +61,7 @@ struct HttpState {
 }
 
 impl HttpState {
-    /// The settings of the moment.
+    /// The current settings.
     fn settings(&self) -> Arc<Settings> {
         self.authenticator.sources.data_plane.settings()
     }

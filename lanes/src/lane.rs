@@ -288,7 +288,7 @@ impl SharedLane {
         }
     }
 
-    /// If the head takes too long, no session submits behind it and none waits, and a head that no session wants is killed.
+    /// Checks the head. If it takes too long, no session submits behind it and none waits, and a head that no session wants is killed.
     fn check_head(&self, env: &LaneEnv) {
         let now = env.pool.env.now().0;
         if !self.queue.borrow().takes_too_long(now) {

@@ -92,7 +92,7 @@ impl LaneRequest {
         }
     }
 
-    /// A packet that tells of changes: its client hears of those that it wants to hear of. Says
+    /// A packet that tells of changes: its client learns of those that it wants to learn of. Says
     /// whether the connection is another than it was.
     pub fn pass_changes(
         &self,

@@ -1,7 +1,7 @@
 //! Why a session ended badly: whose fault it is, what it was, and what follows from it.
 //!
 //! One kind of failure is one row of [`FailureKind::verdict`]: what the client is told, how loud the log
-//! is, whether the control plane hears of it.
+//! is, whether the control plane learns of it.
 
 use std::fmt;
 

@@ -62,7 +62,7 @@ pub async fn accounts_of(env: &LoginEnv, user: &[u8], age_max: Duration) -> Arc<
 }
 
 /// The accounts as they are from now on, if they are learned and come in time; `user` is whom the
-/// accounts of the moment do not know, or not so.
+/// accounts in use do not know, or not so.
 pub async fn learned_anew(env: &LoginEnv, user: &[u8]) -> Option<Arc<Accounts>> {
     let mut accounts = env.accounts.clone();
     if !accounts.borrow_and_update().learns() {

@@ -426,7 +426,7 @@ impl ServerLogin<'_> {
         })))
     }
 
-    /// Lets a backend judge: the client is asked by it.
+    /// Has a backend authenticate the client.
     async fn authenticate_through(
         mut self,
         answered: Answered<'_>,

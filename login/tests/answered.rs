@@ -90,7 +90,7 @@ fn who_knows_the_password_is_let_in_without_a_backend() {
         assert_eq!(&*admitted.user, b"app");
         assert_eq!(admitted.schema.as_deref(), Some(&b"shop"[..]));
         assert_eq!(admitted.login_capabilities, CAPABILITIES);
-        // CONNECT_WITH_DB and its like say nothing of the session.
+        // CONNECT_WITH_DB and similar ones say nothing of the session.
         let of_login = Capabilities::CONNECT_WITH_DB | Capabilities::PLUGIN_AUTH;
         assert_eq!(admitted.capabilities().0 & of_login.0, 0);
         let id = admitted.registration.id();

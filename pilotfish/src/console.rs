@@ -23,7 +23,7 @@ pub fn console(command: &Console) -> ExitCode {
     });
     match shown {
         Ok(shown) => {
-            // Nobody is left to hear of it when standard output is closed.
+            // Nobody is left to learn of it when standard output is closed.
             let _ = std::io::stdout().write_all(shown.text.as_bytes());
             ExitCode::from(u8::from(!shown.is_well))
         }

@@ -22,7 +22,7 @@ use findings::Findings;
 pub fn init(arguments: &InitArguments) -> ExitCode {
     match set_up(arguments) {
         Ok(report) => {
-            // Nobody is left to hear of it when standard output is closed.
+            // Nobody is left to learn of it when standard output is closed.
             let _ = std::io::stdout().write_all(report.as_bytes());
             ExitCode::SUCCESS
         }

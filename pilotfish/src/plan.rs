@@ -18,7 +18,7 @@ use crate::explain::{ExplainedStatement, Outlook};
 pub fn plan(arguments: &PlanArguments) -> ExitCode {
     match describe_plan(arguments) {
         Ok(plan) => {
-            // Nobody is left to hear of it when standard output is closed.
+            // Nobody is left to learn of it when standard output is closed.
             let _ = std::io::stdout().write_all(plan.as_bytes());
             ExitCode::SUCCESS
         }

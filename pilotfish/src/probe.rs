@@ -30,7 +30,7 @@ pub fn probe(arguments: &ProbeArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // Nobody is left to hear of it when standard output is closed; the exit code still tells.
+    // Nobody is left to learn of it when standard output is closed; the exit code still tells.
     let _ = std::io::stdout().write_all(listed(&topology).as_bytes());
     match topology.backends.iter().all(|backend| is_well(backend)) {
         true => ExitCode::SUCCESS,

@@ -145,7 +145,7 @@ async fn serve(client: Client, shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Sees a login through, by the settings of the moment.
+    /// Sees a login through, by the current settings.
     async fn receive(
         &self,
         client: Client,

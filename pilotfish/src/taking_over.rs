@@ -28,7 +28,7 @@ pub fn take_over(arguments: &ImportArguments) -> ExitCode {
     let mut err = std::io::stderr().lock();
     match done {
         Ok(imported) => {
-            // Nobody is left to hear of it when standard error is closed.
+            // Nobody is left to learn of it when standard error is closed.
             let _ = err.write_all(report(&imported, arguments).as_bytes());
             ExitCode::SUCCESS
         }

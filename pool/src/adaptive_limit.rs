@@ -1,8 +1,8 @@
 //! How many statements may run on one server at once: a limit that finds itself, and the line of waiting transactions.
 //!
 //! ```text
-//!   a transaction begins ── fewer run than the limit ──► it runs ── its statement ends ──► the first in line runs
-//!                       └── as many run, or some wait ──► it stands in line ──────────────────────▲
+//!   a transaction begins ── fewer run than the limit ──► it runs ── its statement ends ──► the first in the queue runs
+//!                       └── as many run, or some wait ──► it waits in the queue ──────────────────────▲
 //!   a transaction goes on ───────────────────────────► it runs, whatever the limit says
 //! ```
 //!
@@ -37,7 +37,7 @@ pub struct Bounds {
 #[must_use = "a statement that has begun has to end"]
 pub struct Span(u32);
 
-/// A place in line.
+/// A place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePlace(u64);
 
@@ -48,9 +48,9 @@ pub struct LimitFigures {
     pub limit: u32,
     /// Statements that run and count.
     pub running: u32,
-    /// Transactions in line.
+    /// Transactions in the queue.
     pub waiting: u32,
-    /// Transactions that have stood in line since the start.
+    /// Transactions that have waited in the queue since the start.
     pub waited: u64,
 }
 
@@ -81,7 +81,7 @@ struct RunningCounts {
 #[derive(Debug)]
 struct WaitQueue<W> {
     waiting: VecDeque<(u64, W)>,
-    /// All that ever stood in line.
+    /// All that ever waited in the queue.
     waited: u64,
     bounds: Bounds,
     climb: Climb,
@@ -150,7 +150,7 @@ impl<W> AdaptiveLimit<W> {
         Span(span)
     }
 
-    /// A statement has ended. `admit` is given those in line whose turn it is now, and says whether they were still there.
+    /// A statement has ended. `admit` is given those in the queue whose turn it is now, and says whether they were still there.
     #[inline]
     pub fn end(&self, span: Span, admit: impl FnMut(W, Span) -> bool) {
         self.counts.ended.fetch_add(1, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl<W> AdaptiveLimit<W> {
         self.admit(admit);
     }
 
-    /// Stands in line, behind all others. [`admit`](Self::admit) is to be called once behind this: the last statement may
+    /// Waits in the queue, behind all others. [`admit`](Self::admit) is to be called once behind this: the last statement may
     /// have ended meanwhile.
     pub fn join_queue(&self, waiter: W) -> QueuePlace {
         let mut queue = self.queue();
@@ -177,7 +177,7 @@ impl<W> AdaptiveLimit<W> {
         QueuePlace(place)
     }
 
-    /// Leaves the line. False: its turn has come, and what it was given is to be [given up](Self::give_up).
+    /// Leaves the queue. False: its turn has come, and what it was given is to be [given up](Self::give_up).
     pub fn leave_queue(&self, place: QueuePlace) -> bool {
         let mut queue = self.queue();
         let found = queue.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
@@ -186,7 +186,7 @@ impl<W> AdaptiveLimit<W> {
         taken.is_some()
     }
 
-    /// How many stand in line.
+    /// How many wait in the queue.
     pub fn waiting(&self) -> usize {
         self.counts.waiting.load(Ordering::Relaxed) as usize
     }
@@ -198,7 +198,7 @@ impl<W> AdaptiveLimit<W> {
         found.unwrap_or(0)
     }
 
-    /// Those in line whose turn it is.
+    /// Those in the queue whose turn it is.
     pub fn admit(&self, mut admit: impl FnMut(W, Span) -> bool) {
         while let Some((waiter, span)) = self.next() {
             if !admit(waiter, span) {

@@ -18,11 +18,11 @@ mod tests;
 /// take a lock. Lending and giving back take none: they read one word, which is written only when
 /// somebody begins or ceases to want a place that is not there.
 ///
-/// Who finds no place stands in line, the poorest first, then by arrival. The others see that and
+/// Workers that are denied a connection wait in the queue: fewest connections first, then by arrival. The others see that and
 /// yield: what lies idle, and of what is in use as much as makes holdings even. Nobody yields to an account that has
 /// all that it may have ([`bind`](Self::bind)).
 pub struct ConnectionLimit {
-    /// How many places the poorest in line has, [`NOBODY`] if none is in line or a place is free.
+    /// How many places the one with the fewest in the queue has, [`NOBODY`] if none is in the queue or a place is free.
     poorest: Line,
     state: Mutex<LimitState>,
     waker: Box<dyn Fn() + Send + Sync>,
@@ -87,7 +87,7 @@ impl ConnectionLimit {
         self.state().taken
     }
 
-    /// How many holdings stand in line.
+    /// How many holdings wait in the queue.
     pub fn queued(&self) -> usize {
         self.state().line.len()
     }
@@ -108,7 +108,7 @@ impl ConnectionLimit {
         }
     }
 
-    /// Whether somebody of another account stands in line, and would take a place.
+    /// Whether somebody of another account waits in the queue, and would take a place.
     pub fn is_waited_for_by_others(&self, than: ShareId) -> bool {
         let state = self.state();
         let mut able = state.able();
@@ -138,7 +138,7 @@ impl ConnectionLimit {
 }
 
 impl LimitState {
-    /// Whether a place is left for `holding` after those in line before it have theirs.
+    /// Whether a place is left for `holding` after those in the queue before it have theirs.
     fn has_place_for(&self, holding: &Holding, otherwise: Otherwise) -> bool {
         if self.shares.is_full(holding.share) {
             return false;
@@ -156,7 +156,7 @@ impl LimitState {
         before < self.limit.saturating_sub(self.taken) as usize
     }
 
-    /// Those in line who may have a place.
+    /// Those in the queue who may have a place.
     fn able(&self) -> impl Iterator<Item = &Wanting> {
         let line = self.line.iter();
         line.filter(|wanting| !self.shares.is_full(wanting.share))
@@ -197,13 +197,13 @@ enum Stance {
 /// What becomes of one who finds no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Otherwise {
-    /// Stands in line: somebody waits for it.
+    /// Waits in the queue: somebody waits for it.
     StandInLine,
     /// Goes without, and lets all go first who stand there.
     GoWithout,
 }
 
-/// What those in line ask of a holding, the least first.
+/// What those in the queue ask of a holding, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
     /// Nobody wants anything.

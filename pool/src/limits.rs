@@ -11,8 +11,8 @@ pub struct Limits {
     pub idle_min: u32,
     /// Idle connections at most; what comes back beyond is closed.
     pub idle_max: u32,
-    /// Who finds none idle waits until one comes back, for as long as an opening takes and no longer
-    /// than this, before it opens one more. Zero: it opens one at once.
+    /// A session that finds no idle connection waits until one comes back. It waits as long as opening a connection
+    /// takes, and no longer than this; then it opens one. Zero: it opens one at once.
     pub open_wait_max: Duration,
     /// Waiters at most; who comes after is refused.
     pub waiters_max: usize,

@@ -406,7 +406,7 @@ impl<K, C, W> SubPool<K, C, W> {
         Some(places)
     }
 
-    /// Whether it stands in line for what it lacks, and is seen there.
+    /// Whether it waits in the queue for what it lacks, and is seen there.
     pub(crate) fn is_queued(&self) -> bool {
         self.rate_limit.is_queued(self.issuer.sub_pool) || self.holdings.are_queued()
     }

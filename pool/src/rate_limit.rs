@@ -64,7 +64,7 @@ impl RateLimit {
         state.tokens = 1.0;
     }
 
-    /// Whether `sub_pool` may open one connection after those in line before it have opened theirs.
+    /// Whether `sub_pool` may open one connection after those in the queue before it have opened theirs.
     pub(crate) fn is_ready(&self, sub_pool: usize, now: Duration) -> bool {
         self.fill(now);
         let state = self.state.borrow();

@@ -170,7 +170,7 @@ impl SessionControl {
         self.movement.active.set(second);
     }
 
-    /// For how many seconds nothing has come of its backend, but for the command of the moment.
+    /// For how many seconds nothing has come of its backend, but for the current command.
     pub fn unheard_seconds(&self, second: u32) -> Option<u32> {
         let active = self.movement.active.get();
         let heard = match self.movement.idle.get() || active != self.movement.began.get() {

@@ -235,7 +235,7 @@ impl Registration {
         self.session_registry.known().leave_account(self.id);
     }
 
-    /// Its statements go to one backend connection for good.
+    /// All its statements go to one backend connection from now on.
     pub fn bind_to_thread(&mut self, backend: BackendId, thread_id: u32) {
         if let Some(entry) = self.session_registry.known().by_id.get_mut(&self.id) {
             entry.passed = Some((backend, thread_id));

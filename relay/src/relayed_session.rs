@@ -45,7 +45,7 @@ pub struct RelayedSession {
     pub thread_id: u32,
     _registration: Option<Registration>,
     _slot: Option<route::SessionSlot>,
-    /// It hears of the end.
+    /// It learns of the end.
     _script: Option<Box<dyn Any>>,
     _place: SessionPermit,
 }

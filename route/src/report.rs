@@ -44,7 +44,7 @@ pub enum Report {
         /// Decides what is killed, see [`KillReason::scope`].
         why: KillReason,
     },
-    /// Somebody could not log in whom the accounts of the moment do not know, or know otherwise: they
+    /// Somebody could not log in whom the current accounts do not know, or know otherwise: they
     /// are learned again soon, where they are learned at all. Worth sending once a failed login.
     UnknownAccount {
         /// As the client named itself.

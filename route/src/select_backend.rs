@@ -104,7 +104,7 @@ pub enum PlacementOutcome {
     FellBack,
 }
 
-/// Hears of every backend while a choice is made. `()` does not listen, and costs nothing.
+/// Learns of every backend while a choice is made. `()` does not listen, and costs nothing.
 pub trait PlacementRecorder {
     /// What was found of one. A backend is told once in each of at most two rounds: as wished, and
     /// falling back. Of those that would do one is told again, as chosen.

@@ -45,7 +45,7 @@ impl Host {
         self.last_id.get()
     }
 
-    /// Sees to it that scripts know the backends of the moment.
+    /// Sees to it that scripts know the current backends.
     pub fn follow(&self, topology: &Topology, settings: &Settings) {
         let connections_max = settings.config.pool.backend_connections_max;
         let now = Some((topology.generation, connections_max));

@@ -37,7 +37,7 @@ pub struct CompletedLogin {
 }
 
 impl Begin<'_> {
-    /// It has no connection.
+    /// A session without a backend connection.
     pub(crate) fn without_backend(
         self,
         compression: Option<(Algorithm, u8)>,

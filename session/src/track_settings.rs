@@ -206,7 +206,7 @@ impl SessionTrackSettings {
         }
     }
 
-    /// The payload of an OK packet that tells its client of these changes, as far as the client wants to hear of them.
+    /// The payload of an OK packet that tells its client of these changes, as far as the client wants to learn of them.
     pub fn ok(&self, ok: &OkPacket, client: Capabilities, changes: &[Change<'_>]) -> Vec<u8> {
         let mut payload = Vec::new();
         let seen = changes.iter().copied().filter(|change| self.sees(change));

@@ -134,7 +134,7 @@ impl Identity {
         (self.places.0).introduce(account.id(), &key.user, sessions_max)
     }
 
-    /// The server counts the session from now on, which has a connection of its own.
+    /// The session has a connection of its own from now on, and the server counts it.
     pub fn bind_to_thread(&mut self, backend: BackendId, thread_id: u32) {
         self.places.0.bind_to_thread(backend, thread_id);
     }

@@ -46,7 +46,7 @@ impl Tracking {
         self.changes.clear();
     }
 
-    /// The server has told of changes to which the reply had no room.
+    /// Notes that the server announced changes for which the reply had no room.
     pub fn note_unsent_changes(&mut self) {
         self.changes.note_unsent_changes();
     }
@@ -99,7 +99,7 @@ impl Tracking {
         self.shows.is_some() || self.has_unseen() || self.prepares_settings
     }
 
-    /// Whether the client is certainly not told of transactions.
+    /// Whether the server certainly reports no transactions to the client.
     pub fn reports_no_transactions(&self) -> bool {
         let settings = self.settings.as_ref();
         settings.is_some_and(|settings| !settings.tells_of_transactions()) && !self.has_unseen()

@@ -243,7 +243,7 @@ pub struct Facts {
     pub statements: Vec<StatementFacts>,
     /// What it names, in order, as often as it does.
     pub mentions: Vec<Mention>,
-    /// What SET assigns, in order, with NAMES, TRANSACTION and their like.
+    /// What SET assigns, in order, with NAMES, TRANSACTION and similar ones.
     pub assignments: Vec<Assignment>,
     /// Its comments.
     pub comments: Vec<Comment>,

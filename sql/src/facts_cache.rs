@@ -65,7 +65,7 @@ struct KnownFacts {
 }
 
 impl FactsCache {
-    /// Looks a text up. If it is known, `facts` is what [`Facts::read`] would make of it; if not, `facts` is unchanged.
+    /// Finds a text. If it is known, `facts` is what [`Facts::read`] would make of it; if not, `facts` is unchanged.
     #[inline]
     pub fn find_known(
         &mut self,

@@ -53,7 +53,7 @@ pub enum TokenKind {
     Number,
     /// `\N`, which is NULL.
     BackslashNull,
-    /// `_utf8mb4` and its like in front of a string.
+    /// `_utf8mb4` and similar ones in front of a string.
     Introducer,
     /// `@x`, `` @`x` ``, `@'x'`; also the host in `user@host`.
     UserVariable,

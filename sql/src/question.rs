@@ -1,5 +1,5 @@
 //! What a statement asks about the statement before it and about its connection: where the text
-//! calls `ROW_COUNT()`, `CONNECTION_ID()` and their like.
+//! calls `ROW_COUNT()`, `CONNECTION_ID()` and similar ones.
 
 use crate::functions::Function;
 use crate::span::Span;

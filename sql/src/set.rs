@@ -341,7 +341,7 @@ fn scope_of(word: Word) -> Option<Scope> {
     })
 }
 
-/// `@@transaction_isolation` and its like without a scope are set for the next transaction only.
+/// `@@transaction_isolation` and similar ones without a scope are set for the next transaction only.
 fn is_of_next_transaction(token: Token, text: &[u8]) -> bool {
     let name = token.span.name(text).to_ascii_lowercase();
     let names: [&[u8]; 4] = [

@@ -167,7 +167,7 @@ impl Journal {
         let _ = self.to.try_send(Entry::Look);
     }
 
-    /// Files are to be opened again, by the settings of the moment.
+    /// Files are to be opened again, by the current settings.
     pub fn reopen(&self) {
         self.is_to_reopen.store(true, Ordering::Release);
         self.wake();

@@ -76,7 +76,7 @@ pub struct StatementStats {
     pub slow: RefCell<SlowRing>,
     /// The latest profiles.
     pub profiles: RefCell<ProfileRing>,
-    /// The second of the last entry of the query log, and how many it has had.
+    /// The second of the last entry of the query log, and how many entries that second has.
     pub log_share: Cell<(u32, u32)>,
     /// The second of the last statement that was explained, and how many there were in it.
     pub plan_share: Cell<(u32, u32)>,

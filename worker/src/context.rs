@@ -27,11 +27,11 @@ use stats::traces::Traces;
 /// Everything that the data plane needs from outside; cheap to clone.
 #[derive(Clone)]
 pub struct DataPlaneContext {
-    /// The configuration of the moment.
+    /// The current configuration.
     pub settings: watch::Receiver<Arc<Settings>>,
-    /// The backends of the moment.
+    /// The current backends.
     pub topology: watch::Receiver<Arc<Topology>>,
-    /// The accounts of the moment.
+    /// The current accounts.
     pub accounts: watch::Receiver<Arc<Accounts>>,
     /// What views, routines and triggers do, as far as that is known.
     pub definitions: watch::Receiver<Arc<Definitions>>,

@@ -188,12 +188,12 @@ impl DataPlaneHandle {
         &self.plane_context.system
     }
 
-    /// The configuration of the moment.
+    /// The current configuration.
     pub fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.plane_context.settings.borrow())
     }
 
-    /// The backends of the moment.
+    /// The current backends.
     pub fn topology(&self) -> Arc<Topology> {
         Arc::clone(&self.plane_context.topology.borrow())
     }
@@ -203,7 +203,7 @@ impl DataPlaneHandle {
         Arc::clone(&self.plane_context.definitions.borrow())
     }
 
-    /// The accounts of the moment.
+    /// The current accounts.
     pub fn accounts(&self) -> Arc<Accounts> {
         Arc::clone(&self.plane_context.accounts.borrow())
     }

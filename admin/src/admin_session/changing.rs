@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 5;
 const EDITS_MAX: usize = 10_000;
 
 impl AdminSession {
-    /// Whether changes are allowed, by the configuration of the moment.
+    /// Whether changes are allowed, by the current configuration.
     pub(super) fn may_change(&self) -> bool {
         let name = self.asker.name();
         let admins = self.data_plane.settings().config.admins();

@@ -30,7 +30,7 @@ settings! {
         account_kept_percent_max: u32 = 80, Traits::RELOAD.within(1, 100);
 
         /// Whether the proxy limits how many statements run on a backend at once, over all workers and accounts, and finds
-        /// the limit by trying which one gives the most. Beyond it a transaction of a pooled session waits in line before it
+        /// the limit by trying which one gives the most. Beyond it a transaction of a pooled session waits in a queue before it
         /// begins; one that has begun goes on. See [Pooling](pooling.md#statements-at-once).
         adaptive_limit: bool = true, Traits::RELOAD;
 

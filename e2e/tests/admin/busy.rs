@@ -1,4 +1,4 @@
-//! A worker that does not answer is left out, and the client hears of it.
+//! A worker that does not answer is left out, and the client learns of it.
 
 use std::fs;
 

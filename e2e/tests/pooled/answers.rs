@@ -1,4 +1,4 @@
-//! LAST_INSERT_ID() and its like where only a connection knows them, and the session goes on over
+//! LAST_INSERT_ID() and similar ones where only a connection knows them, and the session goes on over
 //! another one: others were faster, more lie idle than are looked at, the session is another kind's by
 //! now, or the connection is gone.
 

@@ -6,7 +6,7 @@ use e2e::{Product, Proxy, Server, Settings};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
-/// Sends something, and lets the proxy hear of it before anything else is sent.
+/// Sends something, and lets the proxy learn of it before anything else is sent.
 fn send(conn: &mut RawConn, beside: &mut RawConn, sql: &str) {
     conn.send_query(sql).unwrap();
     for _ in 0..3 {

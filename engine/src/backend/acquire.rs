@@ -167,7 +167,7 @@ impl PooledSession {
         self.backend(command_target, tried).ok()
     }
 
-    /// The primary of the cluster where the command of the moment reads.
+    /// The primary of the cluster where the current command reads.
     fn primary(&self) -> Option<Arc<Backend>> {
         let env = &self.env;
         let topology = Arc::clone(&env.pool_env.topology.borrow());

@@ -229,7 +229,7 @@ impl PooledSession {
             }
         };
         if self.held.has_connection() {
-            // It stays on its connection, which has to hear of it, and is of no use to others then.
+            // It stays on its connection, which has to learn of it, and is of no use to others then.
             self.held.spoil();
             self.may_send_several(is_on);
             return self.plain(incoming).await;

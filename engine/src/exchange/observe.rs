@@ -151,7 +151,7 @@ impl PooledSession {
         }
     }
 
-    /// Where global variables may have changed, they are looked at before the client hears of it.
+    /// Where global variables may have changed, they are looked at before the client learns of it.
     #[inline]
     fn note_globals(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
         if ran(command) != Ran::Statement {
@@ -271,7 +271,7 @@ impl PooledSession {
         }
     }
 
-    /// Takes an answer up; false where it was none.
+    /// Takes the answer into the session's state; false if the reply was no answer.
     fn observe_answer(&mut self, state_query: &StateQuery, own: &OwnReply) -> bool {
         let Some(conn) = self.held.connection_mut() else {
             return false;
@@ -302,7 +302,7 @@ impl PooledSession {
         true
     }
 
-    /// What is to be asked of the connection before the session's next statement.
+    /// The query that the connection must answer before the session's next statement.
     pub(crate) fn state_query(&self) -> Option<StateQuery> {
         let conn = self.held.connection()?;
         self.sql_state.session().state_query(&conn.state)

@@ -72,7 +72,7 @@ pub(crate) enum Ready {
 }
 
 impl PooledSession {
-    /// What must be said before the client's command.
+    /// The statements that go to the backend before the client's command.
     pub(crate) fn preamble(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
         let mut prefix = Preamble::default();
         let restoration = restoration(self.sql_state.session(), &conn.state, needs);
@@ -172,7 +172,7 @@ impl PooledSession {
         outcome.map_err(unsent)
     }
 
-    /// What must be said before the client's command on a connection that is reset first.
+    /// The statements that go to the backend before the client's command, on a connection that is reset first.
     pub(crate) async fn reset_preamble(
         &mut self,
         conn: &mut BackendConn,

@@ -1,5 +1,5 @@
 //! Reads that a replica has refused because it takes no writes (error 1290 or 1836): the statement calls
-//! something that writes. The client does not hear of the refusal: the replica's connection is reset, because the
+//! something that writes. The client does not learn of the refusal: the replica's connection is reset, because the
 //! statement may have set or locked something there, and the statement runs on the primary. The session's state is
 //! not touched by the refused try, because only a statement that has ended is observed.
 //!

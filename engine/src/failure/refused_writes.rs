@@ -1,7 +1,7 @@
 //! Writes that a primary refuses because it is read-only: while a switchover is under way, the old primary is, and
 //! the new one is not the primary yet.
 //!
-//! The client of a write does not hear of the refusal, if the write stands outside a transaction, or is the first
+//! The client of a write does not learn of the refusal, if the write stands outside a transaction, or is the first
 //! statement of one. The write waits as long as a statement waits for a backend (`balance.timeout_backend_wait`), and
 //! is sent again, in a transaction that begins again: a server that is read-only refuses these statements before it
 //! executes anything of them. After that time the client gets the server's error.

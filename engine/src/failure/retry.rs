@@ -409,7 +409,7 @@ pub fn waiting(cut: &Cut) -> Failure {
     }
 }
 
-/// The backend did not become what the session needs; its own words where it has some.
+/// The failure of a backend whose connection could not be given the session's state, with the backend's error if there is one.
 fn restore_failure(unequal: &RestoreFailed, name: &str) -> Failure {
     let error = errors::state_not_restored(name, unequal);
     match &unequal.error {

@@ -72,7 +72,7 @@ impl PooledSession {
         })
     }
 
-    /// Sends a statement, and notes what it does besides.
+    /// Sends an injected statement, and notes what it changes.
     pub(super) async fn send_injected(
         &mut self,
         injecting: &mut Injecting,

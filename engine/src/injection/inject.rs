@@ -34,7 +34,7 @@ use relay::outcome::SessionError;
 use stats::messages::shown_failure;
 
 impl PooledSession {
-    /// Whether a rule has something sent before or behind the command of the moment.
+    /// Whether a rule has something sent before or behind the current command.
     #[inline]
     pub(crate) fn injects(&self) -> bool {
         let policy = self.command.policy.as_ref();

@@ -36,7 +36,7 @@ impl PooledSession {
     }
 
     /// What the client may ask of a statement that ran on a lane is left on the connection that is held:
-    /// nobody hears of what is done for that.
+    /// nobody learns of what is done for that.
     pub(crate) async fn rerun_unheard(&mut self, past: Past) {
         let Some(mut lease) = self.held.take() else {
             return;

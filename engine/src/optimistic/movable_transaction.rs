@@ -1,6 +1,6 @@
 //! A transaction of which only its BEGIN has run, on a primary: nothing was read or written in it. When the primary
 //! refuses its first write because it is read-only, or is lost before that, the transaction begins again at the
-//! primary that there is then, as an optimistic transaction without reads would, and its client does not hear of it.
+//! primary that there is then, as an optimistic transaction without reads would, and its client does not learn of it.
 
 use route::Transaction;
 use session::Outcome;
@@ -26,7 +26,7 @@ impl PooledSession {
             && !self.injects()
     }
 
-    /// Such a statement has had its reply.
+    /// Notes the transaction of such a statement, which has had its reply.
     pub(crate) fn note_movable_begin(&mut self, done: &Done) {
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         if is_open && done.outcome == Outcome::Ok {

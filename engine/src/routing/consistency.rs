@@ -80,7 +80,7 @@ impl PooledSession {
         }
     }
 
-    /// In which cluster its command of the moment sees what.
+    /// In which cluster its current command sees what.
     pub(crate) fn level(&self) -> (ClusterId, Consistency) {
         let order = self.command.policy.as_deref();
         let cluster = order.and_then(|it| it.cluster);

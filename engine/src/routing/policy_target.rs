@@ -9,7 +9,7 @@ use command::command_policy::CommandPolicy;
 use command::target::CommandTarget;
 
 impl PooledSession {
-    /// Where the order of the moment sends a statement; none where it leaves that open.
+    /// Where the current order sends a statement; none where it leaves that open.
     pub(crate) fn policy_target(&self, facts: &Facts) -> Option<CommandTarget> {
         let Some(order) = self.command.policy.as_ref().filter(|it| it.directs()) else {
             return self

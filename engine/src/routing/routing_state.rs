@@ -148,12 +148,12 @@ impl RoutingState {
         self.last = Some(backend);
     }
 
-    /// What scripts have said of backends.
+    /// The backends that scripts have chosen.
     pub fn script_route(&self) -> &ScriptRoute {
         &self.choice
     }
 
-    /// The same, to be changed by a script.
+    /// The same, for a script that changes it.
     pub fn script_route_mut(&mut self) -> &mut ScriptRoute {
         &mut self.choice
     }

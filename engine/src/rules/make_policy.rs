@@ -14,7 +14,7 @@ use command::injecting::Injecting;
 use stats::profiles::LeftOut;
 
 impl PooledSession {
-    /// What rules and hints want of a command.
+    /// The policy that rules and hints give a command.
     pub(super) fn policy_of(
         &self,
         rule_set: &RuleSet,
@@ -110,7 +110,7 @@ impl PooledSession {
         Position::parse(family, gtid).ok()
     }
 
-    /// The command is over: what was ordered of it is done, and what is to be logged is logged.
+    /// Ends the policy of a command that is over, and logs what the policy wants logged.
     pub(crate) fn end_policy(&self) {
         let Some(order) = &self.command.policy else {
             return;

@@ -32,7 +32,7 @@ impl PooledSession {
         Ok(after)
     }
 
-    /// Prepares the statement, executes it with these, and closes it.
+    /// Prepares the statement, executes it with these parameters, and closes it.
     async fn run_prepared_for_script(
         &mut self,
         asked: &QueuedScriptQuery,
@@ -61,7 +61,7 @@ impl PooledSession {
         Ok((replied, after))
     }
 
-    /// Runs a command where it is asked to run, and hears the reply.
+    /// Runs a command of the script where the script wants it, and reads the reply.
     async fn run_for_script(
         &mut self,
         asked: &QueuedScriptQuery,

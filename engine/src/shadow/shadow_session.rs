@@ -26,7 +26,7 @@ use session_parts::held::Held;
 use session_parts::tracking::Tracking;
 
 impl PooledSession {
-    /// A session like this one, in this cluster; none when there are too many sessions.
+    /// A session with this session's account and settings, in this cluster; none if there are too many sessions.
     pub fn shadow_session(&self, cluster: ClusterId) -> Option<ShadowSession> {
         let (double, registered) = self.double(cluster)?;
         let control = Rc::clone(&registered.control);

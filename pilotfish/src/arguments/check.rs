@@ -11,7 +11,7 @@ use super::ServeArguments;
 /// Reads the settings and prints what it finds; the exit code is 1 when there is a fault.
 pub fn check(arguments: &ServeArguments) -> ExitCode {
     let (report, code) = report(arguments);
-    // Nobody is left to hear of it when standard output is closed; the exit code still tells.
+    // Nobody is left to learn of it when standard output is closed; the exit code still tells.
     let _ = std::io::stdout().write_all(report.as_bytes());
     ExitCode::from(code)
 }

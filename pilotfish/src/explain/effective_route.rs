@@ -195,7 +195,7 @@ impl<'a> EffectiveRoute<'a> {
     }
 }
 
-/// The words in which its client hears of it.
+/// The words in which its client learns of it.
 fn nowhere(what: &str, name: &str) -> String {
     wire::errors::no_such_place(format_args!("{what} \"{name}\"")).into()
 }

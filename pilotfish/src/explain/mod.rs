@@ -30,7 +30,7 @@ pub fn explain(arguments: &ExplainArguments) -> ExitCode {
     let asked = ExplainedStatement::of(&arguments.statement, &arguments.asker);
     let mut explanation = Explanation::default();
     outlook.judge(&asked, &mut explanation);
-    // Nobody is left to hear of it when standard output is closed.
+    // Nobody is left to learn of it when standard output is closed.
     let _ = std::io::stdout().write_all(table(&explanation).as_bytes());
     ExitCode::SUCCESS
 }

@@ -28,7 +28,7 @@ pub fn schema(arguments: &SchemaArguments) -> ExitCode {
     };
     match done {
         Ok(text) => {
-            // Nobody is left to hear of it when standard output is closed.
+            // Nobody is left to learn of it when standard output is closed.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }

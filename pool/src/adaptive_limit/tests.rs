@@ -44,7 +44,7 @@ fn a_statement_above_the_limit_waits_in_the_queue() {
     }
     assert_eq!(admitted(&limit), []);
     assert_eq!(ended(&limit, first), "a");
-    // Nobody goes before those in line.
+    // Nobody goes before those in the queue.
     assert!(limit.begin().is_none());
     assert_eq!(ended(&limit, second), "b");
     let figures = limit.figures();

@@ -77,7 +77,7 @@ fn idle(pool: &mut TestPool, key: char, count: u32, now: Duration) {
     }
 }
 
-/// Actions as words, and done where the pool wants to hear of them.
+/// Actions as words, and done where the pool wants to learn of them.
 fn done(pool: &mut TestPool, actions: Due, now: Duration) -> Vec<String> {
     let mut words = Vec::new();
     for action in actions {

@@ -137,7 +137,7 @@ impl Subscription {
                 %error,
                 "the changes that a client reads end with an error"
             );
-            // If the client is gone, it hears of the error when it comes again.
+            // If the client is gone, it learns of the error when it comes again.
             let _ = self.send_error(&error, reader.as_deref());
         }
         tracing::info!(

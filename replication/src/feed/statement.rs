@@ -45,7 +45,7 @@ pub fn read(text: &str) -> Statement {
 fn set(text: &str) -> Statement {
     let mut all = Vec::new();
     for part in split_at_commas(text) {
-        // SET NAMES and its like have no equals sign. There is no text here whose character set counts.
+        // SET NAMES and similar ones have no equals sign. There is no text here whose character set counts.
         let Some((name, value)) = part.split_once('=') else {
             continue;
         };

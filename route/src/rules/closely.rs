@@ -194,7 +194,7 @@ impl<'r> Pass<'_, 'r> {
         }
     }
 
-    /// What the client hears of a rule that might match: the rule's own error if the statement looks like a match.
+    /// What the client learns of a rule that might match: the rule's own error if the statement looks like a match.
     fn refusal(&self, rule: &'r Rule, is_alike: bool) -> Reply<'r> {
         match &rule.actions.reply {
             Some(reply @ Reply::Error { .. }) if is_alike => reply.borrowed(),
@@ -249,7 +249,7 @@ impl<'r> Pass<'_, 'r> {
         judgement
     }
 
-    /// What the client hears of a command in which a statement is judged so; none if it may pass.
+    /// What the client learns of a command in which a statement is judged so; none if it may pass.
     fn refusal_of(&self, judgement: &Judgement<'r>) -> Option<By<Reply<'r>>> {
         let (rule, reply) = match (&judgement.reply, &judgement.rewritten) {
             (

@@ -129,7 +129,7 @@ impl Matched {
 }
 
 impl Rules {
-    /// What the rules say of a statement. Each that matches is counted; `recorder` hears of each that
+    /// What the rules say of a statement. Each that matches is counted; `recorder` learns of each that
     /// is looked at.
     pub fn judge<'r>(
         &'r self,

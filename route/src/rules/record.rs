@@ -7,12 +7,12 @@ use super::rule::{Rule, Then};
 use super::rule_index::RuleIndex;
 use super::rule_list::Rules;
 
-/// Hears of each rule that is looked at. `()` does not listen, and costs nothing.
+/// Learns of each rule that is looked at. `()` does not listen, and costs nothing.
 pub trait RuleRecorder {
     /// Whether every rule is to be looked at one by one, rather than those only that an index finds.
     const LISTENS: bool;
 
-    /// A rule was looked at.
+    /// A rule was evaluated, with this outcome.
     fn note_outcome(&mut self, index: RuleIndex, rule: &Rule, outcome: Outcome<'_>);
 }
 

@@ -9,7 +9,7 @@ pub struct Amendment {
     pub has_more: bool,
     /// So many warnings.
     pub warnings: Option<u16>,
-    /// No EOF flags changes, of which it could not tell anyway: they are what the proxy wants to hear of.
+    /// No EOF flags changes, of which it could not tell anyway: they are what the proxy wants to learn of.
     pub hides_changes: bool,
 }
 

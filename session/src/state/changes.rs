@@ -175,7 +175,7 @@ impl Changes {
         }
     }
 
-    /// The server announced changes and could not send them: an EOF packet has no room.
+    /// Notes that the server announced changes and could not send them: an EOF packet has no room.
     pub fn note_unsent_changes(&mut self) {
         self.has_unsent = true;
     }

@@ -163,7 +163,7 @@ impl Taker for Expression {
             }
             _ => {}
         }
-        // ROW_COUNT() and its like are about the routine's own statements.
+        // ROW_COUNT() and similar ones are about the routine's own statements.
         let is_bound = said.facts.uses.has(
             BOUND
                 .without(Uses::ROW_COUNT)

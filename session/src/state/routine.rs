@@ -406,7 +406,7 @@ impl RoutineStatement<'_> {
     }
 }
 
-/// Names, types and their like: nothing that could call or set something.
+/// Names, types and similar ones: nothing that could call or set something.
 fn is_harmless(tokens: &[Token]) -> bool {
     tokens.iter().all(|token| {
         matches!(

@@ -19,7 +19,7 @@ pub enum Answered {
     Reset,
     /// COM_SET_OPTION, with EOF.
     Eof,
-    /// SHOW WARNINGS and its like.
+    /// SHOW WARNINGS and similar ones.
     Rows,
     /// A command that names a prepared statement, with an error.
     Error,

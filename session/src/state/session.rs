@@ -39,7 +39,7 @@ pub struct Rules {
     pub waived: Pins,
 }
 
-/// What a server has noted of a session's changes and not told yet.
+/// Changes of a session that the server has noted and not reported yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PendingChanges {
     /// Nothing.

@@ -136,7 +136,7 @@ const BOUND: &[(&str, &[&str])] = &[
     ("rand_seed2", &[]),
     // The connection is in the client's hands: in the middle of a transaction it cannot be set back.
     ("session_track_gtids", &[]),
-    // A time, read and told in the zone of the moment: a SET of both reads it in the zone from before.
+    // A time, read and told in the current zone: a SET of both reads it in the zone from before.
     ("system_versioning_asof", &["DEFAULT"]),
 ];
 

@@ -231,7 +231,7 @@ impl Actor {
             Some("0") => Ok(()),
             Some("1") => {
                 let other = self.part.books.got(lock, self.session.id);
-                // Where servers crash, a lock may be gone before its holder hears of it.
+                // Where servers crash, a lock may be gone before its holder learns of it.
                 if let Some(other) = other.filter(|_| !self.part.is_rough()) {
                     return Err(self.broken(format_args!(
                         "lock {lock} has two holders, the other is {other}"

@@ -15,7 +15,7 @@ use crate::server::Event;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Watches the connections of pools to one server: they keep their limit, and a server that is drained gets nothing new.
-/// A server hears of a connection's end a little later than the pool that has ended it.
+/// A server learns of a connection's end a little later than the pool that has ended it.
 pub struct Watch {
     server: usize,
     /// Connections with their users.

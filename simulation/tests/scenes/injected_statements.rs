@@ -124,7 +124,7 @@ fn injected_statements_that_take_too_long_are_killed() {
     });
 }
 
-/// What a client hears of a statement: rows, or an error.
+/// What a client learns of a statement: rows, or an error.
 fn heard(reply: &Reply) -> String {
     match reply {
         Reply::Rows { rows, warnings, .. } => format!("{rows:?} {warnings}"),

@@ -21,7 +21,7 @@ pub struct Line {
     pub id: Option<u32>,
     /// What that is to the statement: SIMPLE, PRIMARY, UNION …
     pub select_type: Option<String>,
-    /// What the statement calls the table; `<derived2>` and its like are none.
+    /// What the statement calls the table; `<derived2>` and similar ones are none.
     pub alias: Option<String>,
     /// The schema and the table, where they are known.
     pub table: Option<(String, String)>,

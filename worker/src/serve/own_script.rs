@@ -28,7 +28,7 @@ pub(super) fn own_script(
             false => Err(no_scripts_yet()),
         };
     };
-    // The listener's hear of its end.
+    // The listener's learn of its end.
     drop(script);
     let newcomer = LoggedIn {
         remote: &facts.client,

@@ -43,9 +43,9 @@ pub struct Exporter {
 
 /// What it looks at.
 pub struct Sights {
-    /// The configuration of the moment.
+    /// The current configuration.
     pub settings: watch::Receiver<Arc<Settings>>,
-    /// The backends of the moment.
+    /// The current backends.
     pub topology: watch::Receiver<Arc<Topology>>,
     /// Where it tells of a collector that is not there.
     pub events: Arc<Events>,

@@ -19,9 +19,9 @@ const SUMMARY_BYTES_MAX: usize = 255;
 
 /// What spans are made with.
 pub struct Maker<'a> {
-    /// The configuration of the moment.
+    /// The current configuration.
     pub config: &'a Config,
-    /// The backends of the moment.
+    /// The current backends.
     pub topology: &'a Topology,
     /// When the process began, by the clock of now.
     pub began: SystemTime,

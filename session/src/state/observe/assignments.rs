@@ -61,7 +61,7 @@ impl SessionState {
 
     /// What the server tells is set. In a SET, and nothing else, the text names all that is set besides,
     /// and the proxy takes the setting back behind it. Whatever else ran may have changed what nobody
-    /// hears of.
+    /// learns of.
     pub(super) fn bind_unless_followed(&mut self, seen: &Seen<'_>, name: &[u8]) {
         let facts = seen.facts;
         let is_set = match facts.kind {
