@@ -31,28 +31,41 @@ pub struct Accounts {
     learned: Learned,
     asked_at: Option<Duration>,
     checks: Checks,
+    /// The number of the last check that this snapshot has the accounts of.
+    last_check: u64,
 }
 
-/// When users' accounts were last asked for by name, in time since the process began; of all snapshots together.
+/// When users' accounts were last asked for by name. All snapshots share the checks, and a snapshot reads those alone whose
+/// accounts it has.
 #[derive(Debug, Clone, Default)]
-struct Checks(Arc<Mutex<HashMap<String, Duration>>>);
+struct Checks(Arc<Mutex<HashMap<String, Check>>>);
+
+/// A question for a user's accounts.
+#[derive(Debug, Clone, Copy)]
+struct Check {
+    number: u64,
+    /// In time since the process began.
+    asked_at: Duration,
+}
 
 /// Users whose checks are remembered. Beyond, all are forgotten: they are asked for again.
 const CHECKS_MAX: usize = 10_000;
 
 impl Checks {
-    fn note(&self, users: &[String], asked_at: Duration) {
+    fn note(&self, users: &[String], check: Check) {
         let mut known = self.known();
         if known.len() + users.len() > CHECKS_MAX {
             known.clear();
         }
         for user in users {
-            known.insert(user.clone(), asked_at);
+            known.insert(user.clone(), check);
         }
     }
 
-    fn of(&self, user: &str) -> Option<Duration> {
-        self.known().get(user).copied()
+    /// When a user's accounts were asked for; none: they were not, or the answer is younger than `last_check`.
+    fn of(&self, user: &str, last_check: u64) -> Option<Duration> {
+        let check = self.known().get(user).copied();
+        check.filter(|it| it.number <= last_check).map(|it| it.asked_at)
     }
 
     fn forget(&self) {
@@ -60,7 +73,7 @@ impl Checks {
     }
 
     /// Nothing is left half done under this lock.
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Duration>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Check>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,6 +109,7 @@ impl Accounts {
             learned,
             asked_at: None,
             checks: Checks::default(),
+            last_check: 0,
         }
     }
 
@@ -113,6 +127,7 @@ impl Accounts {
             learned,
             asked_at: self.asked_at,
             checks: self.checks.clone(),
+            last_check: self.last_check,
         }
     }
 
@@ -134,6 +149,7 @@ impl Accounts {
             learned,
             asked_at: Some(asked_at),
             checks: self.checks.clone(),
+            last_check: self.last_check,
         }
     }
 
@@ -146,24 +162,28 @@ impl Accounts {
         found: Option<Vec<Account>>,
         asked_at: Duration,
     ) -> Self {
-        self.checks.note(users, asked_at);
+        let number = self.last_check + 1;
+        self.checks.note(users, Check { number, asked_at });
         let changed = match (&self.learned, found) {
             (Learned::Known(directory), Some(found)) => directory.with_users(users, found),
             _ => None,
         };
-        match changed {
-            Some(directory) => Self {
-                learned: Learned::Known(Arc::new(directory)),
-                ..self.clone()
-            },
-            None => self.clone(),
+        let learned = match changed {
+            Some(directory) => Learned::Known(Arc::new(directory)),
+            None => self.learned.clone(),
+        };
+        Self {
+            learned,
+            last_check: number,
+            ..self.clone()
         }
     }
 
     /// Since when what is known of a user's accounts holds, in time since the process began: they were last asked
     /// for then, in vain or not.
     pub fn known_since(&self, user: &[u8]) -> Option<Duration> {
-        let checked_at = self.checks.of(&String::from_utf8_lossy(user));
+        let user = String::from_utf8_lossy(user);
+        let checked_at = self.checks.of(&user, self.last_check);
         self.asked_at.max(checked_at)
     }
 
@@ -356,6 +376,8 @@ mod tests {
         assert_eq!(found(&checked, "a"), "nobody");
         assert_eq!(found(&checked, "b"), "'b'@'%' (Learned)");
         assert_eq!(checked.known_since(b"a"), Some(ASKED_AT + second));
+        // The snapshot before does not have the answer.
+        assert_eq!(accounts.known_since(b"a"), Some(ASKED_AT));
         assert_eq!(checked.known_since(b"b"), Some(ASKED_AT));
         let in_vain = checked.checked(&users, None, ASKED_AT + 2 * second);
         assert_eq!(in_vain.known_since(b"a"), Some(ASKED_AT + 2 * second));
