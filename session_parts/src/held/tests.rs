@@ -2,51 +2,15 @@
 
 use std::sync::Arc;
 
-use route::{
-    BackendId, BackendLocation, ClusterId, Duty, Health, LagLimit, Load, Moment, Monitored,
-    UnknownLag, Vicinity, Writes,
-};
 use tokio::sync::oneshot;
 
 use super::*;
 
 /// A session whose statement runs on a backend.
 fn running() -> Held {
-    let backend = Backend {
-        id: BackendId(0),
-        name: "primary".to_owned(),
-        location: BackendLocation {
-            host: None,
-            endpoints: Vec::new(),
-            zone: None,
-            vicinity: Vicinity::Far,
-        },
-        cluster: ClusterId(0),
-        role: None,
-        tags: Vec::new(),
-        weight: 1,
-        sessions_max: None,
-        duty: Duty::Serving,
-        lag_limit: LagLimit {
-            max: None,
-            unknown: UnknownLag::Use,
-        },
-        health: Health::Up {
-            since: Moment::START,
-        },
-        returned: None,
-        monitored: Monitored {
-            server: None,
-            writes: Writes::Unknown,
-            has_answered: false,
-            complaint: None,
-        },
-        standing: Arc::default(),
-        load: Arc::new(Load::default()),
-    };
     Held {
         running: Some(Running {
-            backend: Arc::new(backend),
+            backend: Arc::new(dialogues::backends::backend(0)),
             thread_id: 7,
         }),
         ..Held::default()
