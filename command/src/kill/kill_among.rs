@@ -80,6 +80,8 @@ mod tests {
     fn a_kill_among_more_statements_than_are_read_is_refused() {
         let text = "DO 0; ".repeat(1_000);
         assert_eq!(read(&text), KillAmong::AsTheyAre);
-        assert_eq!(read(&(text + "KILL 5")), KillAmong::Refused);
+        assert_eq!(read(&(text.clone() + "KILL 5")), KillAmong::Refused);
+        // Which of them the word belongs to is not known.
+        assert_eq!(read(&(text + "DO 'kill'")), KillAmong::Refused);
     }
 }
