@@ -1,5 +1,5 @@
-//! Takes the dashboard into the program, where `web/build.sh` has built it; without it the program is whole
-//! and says how to get it.
+//! Embeds the dashboard in the program, if `web/build.sh` has built it. Without it the program works as well,
+//! and says how to get the dashboard.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

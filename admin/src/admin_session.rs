@@ -1,4 +1,4 @@
-//! An administrator's session, on either port: whose it is, what the role allows, and how its statements run.
+//! An administrator's session, on either port: the user, what the role allows, and how statements run.
 
 mod aside;
 mod changing;
@@ -32,39 +32,39 @@ use transaction::Transaction;
 pub use aside::{RUNNING_MAX, aside};
 pub use outcome::Outcome;
 
-/// The longest text that is read at once, in bytes: some 100 µs.
+/// The longest text that is read on the ports' own thread, in bytes: this takes some 100 µs.
 const READ_AT_ONCE_BYTES: usize = 8 << 10;
 
 /// An administrator's session.
 pub struct AdminSession {
-    /// As whom statements are asked.
+    /// The user and the connection that the statements come from.
     pub asker: Asker,
-    /// What may be done.
+    /// What the session may do.
     pub role: AdminRole,
-    /// What was missing in the last result.
+    /// Warnings about data missing in the last result, or about the last change.
     pub warnings: Vec<String>,
     data_plane: DataPlaneHandle,
-    /// Who keeps the configuration.
+    /// Sends changes to the owner of the configuration.
     editor: Editor,
     /// The settings that the current statement changes.
     changed: Vec<String>,
-    /// What is gathered until its end.
+    /// The changes gathered until COMMIT; `None` outside a transaction.
     transaction: Option<Transaction>,
-    /// What the port knows of itself.
+    /// The port's facts about itself.
     port: Arc<dyn Fn() -> PortFacts + Send + Sync>,
     recent: Option<Arc<Recent>>,
 }
 
-/// So many names of settings are told of one statement.
+/// The most names of settings that the log names for one statement.
 const NAMES_MAX: usize = 50;
 
-/// Statements of the role `stats` that run at once, by whichever port: fewer than there are threads for statements, so
-/// that an administrator's statements and logins find one.
+/// Limits the statements of the role `stats` that run at once, on both ports: fewer than there are threads for
+/// statements, so that an administrator's statements and logins find a free thread.
 static OF_STATS: Semaphore = Semaphore::const_new(OF_STATS_MAX);
 
 const OF_STATS_MAX: usize = RUNNING_MAX - 2;
 
-/// Names, as far as anybody reads them.
+/// The names, with a count in place of those beyond [`NAMES_MAX`].
 fn shortened(names: &[String]) -> String {
     let told = names[..names.len().min(NAMES_MAX)].join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
@@ -74,12 +74,12 @@ fn shortened(names: &[String]) -> String {
 }
 
 impl AdminSession {
-    /// What is asked of the workers.
+    /// The handle for questions to the workers.
     pub fn data_plane(&self) -> &DataPlaneHandle {
         &self.data_plane
     }
 
-    /// Begins with somebody who has logged in.
+    /// Begins the session of a user that has logged in.
     pub fn new(
         asker: Asker,
         sources: &Sources,
@@ -98,7 +98,7 @@ impl AdminSession {
         }
     }
 
-    /// One who does not mind to be shown what others have been shown a moment ago.
+    /// The same session, which may show data that was gathered for other sessions within the last second.
     pub fn content_with(self, recent: Arc<Recent>) -> Self {
         Self {
             recent: Some(recent),
@@ -106,19 +106,19 @@ impl AdminSession {
         }
     }
 
-    /// Does what a text says, with a value for each placeholder.
+    /// Runs the statement in a text, with a value for each placeholder.
     ///
     /// # Errors
-    /// What is not understood, not allowed or not possible.
+    /// The statement is not understood, not allowed or not possible.
     pub async fn run(&mut self, text: &str, values: Vec<Value>) -> Result<Outcome, Fault> {
         let statement = self.read(text).await?;
         self.carry_out(statement, text, values).await
     }
 
-    /// Does what has been read already; `text` is how it was written.
+    /// Runs a statement that has been read already; `text` is its text.
     ///
     /// # Errors
-    /// What is not allowed or not possible.
+    /// The statement is not allowed or not possible.
     pub async fn carry_out(
         &mut self,
         statement: Statement,
@@ -137,7 +137,7 @@ impl AdminSession {
         outcome
     }
 
-    /// Reads a text, a long one where nobody waits for it.
+    /// Reads a text. A long text is read on another thread, so that other connections need not wait.
     async fn read(&self, text: &str) -> Result<Statement, Fault> {
         let schema = self.asker.schema;
         if text.len() <= READ_AT_ONCE_BYTES {
@@ -147,7 +147,7 @@ impl AdminSession {
         aside(move || reading::read(&text, schema)).await
     }
 
-    /// The audit log is told, if there is one.
+    /// Writes the statement to the audit log, if there is one.
     fn audit(&self, what: &str, fault: Option<&Fault>) {
         let port = match self.recent {
             Some(_) => "http",
@@ -220,10 +220,10 @@ impl AdminSession {
         }
     }
 
-    /// The placeholders of a text, and the names of its result's columns.
+    /// Returns the number of placeholders in a text, and the names of its result's columns.
     ///
     /// # Errors
-    /// What is not understood.
+    /// The statement is not understood.
     pub async fn understand(&self, text: &str) -> Result<(usize, Vec<String>), Fault> {
         match self.read(text).await? {
             Statement::Query(query) => {
@@ -255,7 +255,7 @@ impl AdminSession {
         }
     }
 
-    /// What these tables are made of, at this moment or a little before.
+    /// The data of these tables, as of now or of at most a second ago.
     pub async fn gather(&self, tables: &[&dyn Table]) -> Arc<TableInput> {
         let gather = self.gather_now(tables);
         let demands = demands_of(tables);
@@ -268,14 +268,14 @@ impl AdminSession {
         }
     }
 
-    /// The same, at this moment; in a transaction as it would be.
+    /// The data of these tables as of now; in a transaction, as after its COMMIT.
     async fn gather_now(&self, tables: &[&dyn Table]) -> TableInput {
         let transaction = self.transaction.as_ref();
         let view = transaction.and_then(|it| it.view.clone());
         TableInput::gather(&self.data_plane, demands_of(tables), (self.port)(), view).await
     }
 
-    /// A query: understood, its tables gathered, and run, where nobody waits for it.
+    /// Runs a query: prepares it, gathers its tables, and runs it on another thread.
     async fn select(&mut self, text: String, values: Vec<Value>) -> Result<ResultRows, Fault> {
         let prepared = self.prepare(text).await?;
         let tables = prepared.tables();
@@ -284,26 +284,26 @@ impl AdminSession {
         self.finish(prepared, input, values).await
     }
 
-    /// The current backends, and how many connections to each the proxy may share.
+    /// The current backends, and the most connections to each backend that sessions share.
     pub fn backends(&self) -> (Arc<Topology>, u32) {
         let config = &self.data_plane.settings().config;
         let connections_max = config.pool.backend_connections_max;
         (self.data_plane.topology(), connections_max)
     }
 
-    /// Understands what SQLite shall do.
+    /// Prepares a statement in SQLite, on another thread.
     ///
     /// # Errors
-    /// What is not understood.
+    /// SQLite does not understand the statement.
     pub async fn prepare(&self, text: String) -> Result<PreparedSelect, Fault> {
         let asker = self.asker.clone();
         aside(move || engine::prepare(text, &asker)).await
     }
 
-    /// Runs it over that moment.
+    /// Runs a prepared statement over gathered data.
     ///
     /// # Errors
-    /// What goes wrong meanwhile.
+    /// The statement fails while it runs.
     pub async fn finish(
         &self,
         prepared: PreparedSelect,
@@ -315,8 +315,8 @@ impl AdminSession {
         aside(move || prepared.run(&input, values, limits)).await
     }
 
-    /// Waits until another statement of the role `stats` has ended, if so many run. One that has no time left
-    /// says so itself.
+    /// Waits, if too many statements of the role `stats` run, until one of them ends. A statement that exceeds its time
+    /// while waiting reports that itself when it runs.
     async fn acquire_statement_slot(&self, deadline: Instant) -> Option<SemaphorePermit<'static>> {
         if self.role == AdminRole::Admin {
             return None;
@@ -333,7 +333,7 @@ impl AdminSession {
         }
     }
 
-    /// Ends a session, or its statement.
+    /// Ends a session, or the statement it runs.
     ///
     /// # Errors
     /// The role does not allow it, or there is no such session.
@@ -369,7 +369,7 @@ impl AdminSession {
         Ok(())
     }
 
-    /// FLUSH LOGS.
+    /// Runs FLUSH LOGS.
     async fn flush_logs(&mut self) -> Result<Outcome, Fault> {
         self.check_allowed("FLUSH LOGS")?;
         self.warnings = self.applied(EditRequest::FlushLogs).await?;
@@ -381,7 +381,7 @@ impl AdminSession {
         Ok(Outcome::Changed(0))
     }
 
-    /// FLUSH HOSTS.
+    /// Runs FLUSH HOSTS.
     fn flush_hosts(&self) -> Result<Outcome, Fault> {
         self.check_allowed("FLUSH HOSTS")?;
         let hosts = self.data_plane.host_errors().forget_all();
@@ -399,14 +399,14 @@ impl AdminSession {
         Ok(Outcome::Changed(0))
     }
 
-    /// What is kept about statements is counted from nothing again.
+    /// Empties a table of statement statistics; counting begins again from zero.
     async fn forget(&self, kept: StatsTable) -> Result<(), Fault> {
         self.check_allowed("RESET")?;
         let forgotten = self
             .data_plane
             .statement_stats(StatsRequest::Take(kept))
             .await;
-        // Where rows go takes longer than anybody should wait here.
+        // Freeing the rows takes too long for the ports' own thread.
         aside(move || {
             drop(forgotten);
             Ok(())
@@ -416,7 +416,7 @@ impl AdminSession {
         Ok(())
     }
 
-    /// Plans and indexes are forgotten, and asked for again.
+    /// Forgets plans and indexes, so that they are asked for again.
     fn forget_plans(&self) -> Result<(), Fault> {
         self.check_allowed("RESET")?;
         self.data_plane.forget_plans();
@@ -428,7 +428,7 @@ impl AdminSession {
         Ok(())
     }
 
-    /// FLUSH STATUS: what workers count of times, lanes and rules, and keep about statements.
+    /// Runs FLUSH STATUS: resets the workers' counts of times, lanes and rules, and the statement statistics.
     async fn reset_status(&mut self) -> Result<Outcome, Fault> {
         for kept in [
             StatsTable::Digests,
@@ -448,7 +448,7 @@ impl AdminSession {
         Ok(Outcome::Changed(0))
     }
 
-    /// The log and the events tell that counts begin again.
+    /// Tells the log and the events that counts begin again.
     fn has_reset(&self, subject: &str) {
         tracing::info!(
             user = self.asker.user,
@@ -463,13 +463,13 @@ impl AdminSession {
         events.note(kind, subject, text, Some(&self.asker.user));
     }
 
-    /// Forgets what holds of a session alone, but for its schema, as servers do.
+    /// Forgets the state of the session except its schema, as servers do.
     pub fn reset(&mut self) {
         self.warnings.clear();
         self.transaction = None;
     }
 
-    /// Whether changes are gathered until their end.
+    /// Whether changes are gathered until COMMIT.
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
     }

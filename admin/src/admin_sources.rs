@@ -1,4 +1,4 @@
-//! What is seen through the admin ports.
+//! The data that the admin ports show.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -11,10 +11,10 @@ use crate::sources::Sources;
 use crate::table_input::PortFacts;
 use history::History;
 
-/// What is seen through the ports.
+/// The data that the admin ports show, with the ports' own counts.
 #[derive(Clone)]
 pub struct AdminSources {
-    /// Where they look.
+    /// The data of the proxy.
     pub sources: Sources,
     /// The ports' own counts, while the ports are open.
     ports: OpenPorts,
@@ -24,7 +24,7 @@ pub struct AdminSources {
 type OpenPorts = Arc<Mutex<Weak<Authenticator>>>;
 
 impl AdminSources {
-    /// All that there is to see.
+    /// The data sources, before the ports open.
     pub fn new(
         data_plane: &DataPlaneHandle,
         editor: &Editor,
@@ -42,7 +42,7 @@ impl AdminSources {
         }
     }
 
-    /// What is to be known of the ports themselves, and beside the data plane. Ports that are not open have no
+    /// The facts about the ports themselves, and others that the data plane does not have. Closed ports have no
     /// address and no connection.
     pub fn facts(&self) -> PortFacts {
         match self.open_ports().upgrade() {

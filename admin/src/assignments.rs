@@ -1,12 +1,12 @@
-//! SET: of settings, and of what holds for a session alone. The last has no effect
-//! here and is let through: client libraries say it when they connect.
+//! SET: of settings, and of session variables. Session variables have no effect here, but are
+//! accepted, because client libraries set them when they connect.
 
 use crate::dialect::{Text, setting, unscoped};
 use crate::fault::Fault;
 use crate::functions;
 use crate::statement::Statement;
 
-/// Variables of a session that only MariaDB has, or a service that is like a server.
+/// Session variables that only MariaDB has, or a cloud service.
 const OTHERS: &str = "\
     aurora_replica_read_consistency character_set_collations check_constraint_checks deadlock_search_depth_long \
     deadlock_search_depth_short gtid_domain_id gtid_seq_no idle_readonly_transaction_timeout \
@@ -15,21 +15,21 @@ const OTHERS: &str = "\
     system_versioning_alter_history system_versioning_asof use_stat_tables wsrep_on wsrep_osu_method \
     wsrep_sync_wait";
 
-/// For whom a value is to hold.
+/// The scope of an assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Nothing is said of it.
+    /// No scope is given.
     Open,
     Session,
     Global,
-    /// A variable of the user's own.
+    /// A user variable.
     User,
 }
 
-/// What is behind SET.
+/// Reads the text after SET.
 ///
 /// # Errors
-/// What cannot be set.
+/// A name or value that cannot be set.
 pub fn set(text: Text<'_>) -> Result<Statement, Fault> {
     let own = text.without(&["SESSION", "LOCAL"]);
     if ["TRANSACTION", "ROLE", "RESOURCE"]
@@ -68,10 +68,10 @@ pub fn set(text: Text<'_>) -> Result<Statement, Fault> {
     }
 }
 
-/// A setting and its value; no value is the default one.
+/// A setting and its value; `None` is the default value.
 type Assigned = (String, Option<String>);
 
-/// One assignment, if it is of a setting, and what is behind it.
+/// One assignment, if it is of a setting, and the text after it.
 fn assignment(text: Text<'_>) -> Result<(Option<Assigned>, Text<'_>), Fault> {
     let charset = text
         .behind_any(&["NAMES", "CHARSET"])
@@ -115,7 +115,7 @@ fn assignment(text: Text<'_>) -> Result<(Option<Assigned>, Text<'_>), Fault> {
     }
 }
 
-/// What is to be set: for whom, its name, and what is behind it; nothing where no name stands.
+/// The target of an assignment: its scope, its name, and the text after it.
 type Named<'a> = (Scope, String, Text<'a>);
 
 fn target(text: Text<'_>) -> Result<Option<Named<'_>>, Fault> {
@@ -171,7 +171,7 @@ fn joined(name: String, rest: Text<'_>) -> (String, Text<'_>) {
     (name, rest)
 }
 
-/// A value, up to the comma in front of another assignment; none: the default one.
+/// A value, up to the comma before the next assignment; `None` for DEFAULT.
 fn value(text: Text<'_>) -> (Option<String>, Text<'_>) {
     let mut rest = text;
     let mut count = 0;
@@ -188,7 +188,7 @@ fn value(text: Text<'_>) -> (Option<String>, Text<'_>) {
     (value, rest)
 }
 
-/// Whether a comma and an assignment stand here.
+/// Whether a comma and another assignment follow here.
 fn is_another(text: Text<'_>) -> bool {
     let Some(rest) = text.behind(",") else {
         return false;
@@ -203,7 +203,7 @@ fn is_another(text: Text<'_>) -> bool {
     }
 }
 
-/// Whether servers have a variable of this name for each session.
+/// Whether servers have a session variable of this name.
 fn is_of_sessions(name: &str) -> bool {
     let is_it = |other: &str| other.eq_ignore_ascii_case(name);
     session::state::Baseline::tracked(crate::dialect::FLAGS.server)

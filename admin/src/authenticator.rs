@@ -15,43 +15,43 @@ use crate::sources::Sources;
 use crate::table::Schema;
 use crate::table_input::PortFacts;
 
-/// What the audit log calls the port of MySQL's protocol.
+/// The MySQL-protocol port's name in the audit log.
 pub const PORT: &str = "admin";
 
-/// What all connections of administrators share, from their login on.
+/// The state that all connections of administrators share.
 pub struct Authenticator {
-    /// What the ports show.
+    /// The data that the ports show.
     pub sources: Sources,
-    /// Where passwords are proven.
+    /// Checks passwords.
     pub reception: Reception,
-    /// Where the MySQL protocol is spoken.
+    /// The addresses of the MySQL-protocol port.
     pub addresses: Vec<String>,
-    /// Where HTTP is.
+    /// The addresses of the HTTP port.
     pub http_addresses: Vec<String>,
     /// Connections whose login is under way.
     pub logins: AtomicUsize,
-    /// Those that speak the MySQL protocol.
+    /// Connections that use the MySQL protocol.
     pub clients: AtomicUsize,
-    /// Those that speak HTTP.
+    /// Connections that use HTTP.
     pub callers: AtomicUsize,
-    /// Those beyond `http.connections_max`, which may ask for the proxy's health only.
+    /// HTTP connections beyond `http.connections_max`, which may only ask for the proxy's health.
     pub checkers: AtomicUsize,
     last_id: AtomicU32,
-    /// Random, so that names that nobody has are always examined alike.
+    /// A random key, so that the check of unknown user names looks the same each time.
     secret: [u8; 32],
     session_registry: Mutex<Option<AdminDirectories>>,
 }
 
-/// The users of a configuration, made ready.
+/// The users of a configuration, in the form that logins need.
 struct AdminDirectories {
     of: Arc<Config>,
     all: Arc<Directory>,
-    /// Without those who may only read changes over HTTP.
+    /// Without users that may only read changes over HTTP.
     of_sql: Arc<Directory>,
 }
 
 impl Authenticator {
-    /// Nobody has come yet.
+    /// An authenticator without connections.
     pub fn new(sources: Sources, addresses: Vec<String>, http_addresses: Vec<String>) -> Self {
         let data_plane = &sources.data_plane;
         Self {
@@ -69,7 +69,7 @@ impl Authenticator {
         }
     }
 
-    /// The audit log is told, if there is one.
+    /// Writes an event to the audit log, if there is one.
     pub fn audit(
         &self,
         port: &'static str,
@@ -89,12 +89,12 @@ impl Authenticator {
         });
     }
 
-    /// A number for who comes next.
+    /// The id of the next connection.
     pub fn next_id(&self) -> u32 {
         self.last_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Sees a login through, by the current settings.
+    /// Runs a login, by the current settings.
     ///
     /// # Errors
     /// [`AdminClientError::Login`]
@@ -109,7 +109,7 @@ impl Authenticator {
         self.reception.receive(accepted, &admin_state).await
     }
 
-    /// Sees COM_CHANGE_USER through, likewise.
+    /// Runs COM_CHANGE_USER, by the current settings.
     ///
     /// # Errors
     /// [`AdminClientError::Login`]
@@ -127,21 +127,21 @@ impl Authenticator {
             .await
     }
 
-    /// What a user may do who has been let in.
+    /// The role of a user that has logged in.
     pub fn role(config: &Config, user: &str) -> AdminRole {
         let mut admins = config.admins().into_iter();
         let found = admins.find(|it| it.user == user);
         found.map_or(AdminRole::Stats, |it| it.role)
     }
 
-    /// Begins the session of somebody who has logged in.
+    /// Begins the session of a user that has logged in.
     pub fn admin_session(self: &Arc<Self>, asker: Asker) -> AdminSession {
         let of_port = Arc::clone(self);
         let facts = Arc::new(move || of_port.facts());
         AdminSession::new(asker, &self.sources, facts)
     }
 
-    /// What is to be known of the ports themselves.
+    /// The facts about the ports themselves.
     pub fn facts(&self) -> PortFacts {
         PortFacts {
             addresses: self.addresses.clone(),
@@ -157,7 +157,7 @@ impl Authenticator {
         self.cached_directory(config, |it| &it.all)
     }
 
-    /// Who may come in with MySQL's protocol.
+    /// The accounts that may log in with the MySQL protocol.
     fn mysql_accounts(&self, config: &Arc<Config>) -> Arc<Directory> {
         self.cached_directory(config, |it| &it.of_sql)
     }
@@ -211,14 +211,14 @@ fn admin_state<'a>(
     }
 }
 
-/// One of those that are counted, until it is dropped.
+/// One counted connection or login; the count falls when it is dropped.
 pub struct Count {
     authenticator: Arc<Authenticator>,
     of: fn(&Authenticator) -> &AtomicUsize,
 }
 
 impl Count {
-    /// One more, if there are fewer than `max`.
+    /// Counts one more, if there are fewer than `max`.
     pub fn of(
         authenticator: &Arc<Authenticator>,
         of: fn(&Authenticator) -> &AtomicUsize,

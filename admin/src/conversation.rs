@@ -1,4 +1,4 @@
-//! One admin client of the admin port: a command, its answer, again.
+//! Serves one client of the admin port: reads a command, answers it, and so on.
 
 use std::sync::Arc;
 
@@ -17,26 +17,26 @@ use crate::reply::{self, Format};
 use crate::table::Schema;
 use crate::tables::status;
 
-/// Who is spoken with, and what holds of the session.
+/// The client, and the state of its session.
 pub struct Conversation {
     admin_client: AdminClient,
     authenticator: Arc<Authenticator>,
     admin_session: AdminSession,
     statements: Statements,
     id: u32,
-    /// Who is asked first.
+    /// The script that sees each command first, if there is one.
     admin_script: Option<AdminScript>,
 }
 
-/// What is answered to a command.
+/// The answer to a command.
 enum Answer {
     Packets(Vec<u8>),
-    /// Nothing, and the connection ends.
+    /// No answer; the connection ends.
     End,
 }
 
 impl Conversation {
-    /// Begins with somebody who has logged in.
+    /// Begins with a client that has logged in.
     pub fn new(admin_client: AdminClient, id: u32, authenticator: Arc<Authenticator>) -> Self {
         Self {
             admin_session: admin_session(&admin_client, id, &authenticator),
@@ -48,7 +48,7 @@ impl Conversation {
         }
     }
 
-    /// From the greeting's end until the admin client goes; who that was in the end.
+    /// Runs from the end of the login until the client disconnects. Returns the user, who may have changed meanwhile.
     pub async fn run(mut self) -> String {
         self.start_script().await;
         let broken = self.commands().await;
@@ -60,7 +60,7 @@ impl Conversation {
         user
     }
 
-    /// The script ends; its last hook runs where nobody else waits for it.
+    /// Ends the script. Its last hook runs on another thread, so that other connections need not wait.
     fn end_script(&mut self) {
         if let Some(admin_script) = self.admin_script.take() {
             tokio::spawn(aside(move || {
@@ -70,7 +70,7 @@ impl Conversation {
         }
     }
 
-    /// The script begins, if there is one.
+    /// Starts the script, if one is configured.
     async fn start_script(&mut self) {
         let Some(admin_script) = self
             .admin_session
@@ -90,7 +90,7 @@ impl Conversation {
         }
     }
 
-    /// Command after command; what the admin client has broken.
+    /// Serves commands until the end. Returns the fault if the client broke the protocol.
     async fn commands(&mut self) -> Option<Fault> {
         loop {
             let answered = match self.admin_client.command().await {
@@ -136,7 +136,7 @@ impl Conversation {
                 Ok(self.ok())
             }
             Command::CHANGE_USER => match self.change_user(argument).await {
-                // It has been told.
+                // The client has its answer already.
                 Ok(()) => Ok(Vec::new()),
                 Err(_) => return Answer::End,
             },
@@ -151,7 +151,7 @@ impl Conversation {
             Command::STMT_PREPARE => self.prepare(argument).await,
             Command::STMT_EXECUTE => self.execute(argument).await,
             Command::STMT_RESET => self.statements.reset(argument).map(|()| self.ok()),
-            // Nobody waits for an answer to these two.
+            // These two commands have no answer.
             Command::STMT_CLOSE => {
                 self.statements.close(argument);
                 Ok(Vec::new())
@@ -168,7 +168,7 @@ impl Conversation {
         Answer::Packets(answered.unwrap_or_else(|fault| reply::fault(&fault)))
     }
 
-    /// COM_CHANGE_USER: whoever the admin client is then begins anew.
+    /// Runs COM_CHANGE_USER: the session begins anew with the new user.
     async fn change_user(&mut self, argument: &[u8]) -> Result<(), AdminClientError> {
         let before = self.admin_client.user.clone();
         let changed = self
@@ -204,7 +204,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// What the script answers, if it is one for it.
+    /// The script's answer to the command, if it gives one.
     async fn ask_script(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let mut admin_script = self.admin_script.take()?;
         let (payload, capabilities) = (payload.to_vec(), self.admin_client.capabilities);
@@ -218,7 +218,7 @@ impl Conversation {
         said
     }
 
-    /// Understands a statement and keeps it.
+    /// Prepares a statement and keeps it.
     async fn prepare(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
         let text = std::str::from_utf8(text).map_err(|_| Fault::no_text())?;
         let (parameters, columns) = self.admin_session.understand(text).await?;
@@ -236,7 +236,7 @@ impl Conversation {
         self.query(text.as_bytes(), values, Format::Binary).await
     }
 
-    /// A statement without values, as COM_QUERY says it.
+    /// Runs a statement without values, as COM_QUERY sends it.
     async fn run_text(&mut self, text: &[u8]) -> Result<Vec<u8>, Fault> {
         self.query(text, Vec::new(), Format::Text).await
     }
@@ -266,7 +266,7 @@ impl Conversation {
         reply::done(self.admin_client.capabilities, self.status(), 0, 0)
     }
 
-    /// What the client is told of the session with each answer.
+    /// The status flags that go to the client with each answer.
     fn status(&self) -> StatusFlags {
         match self.admin_session.is_in_transaction() {
             true => reply::STATUS.with(StatusFlags::IN_TRANS, true),
@@ -281,7 +281,7 @@ impl Conversation {
         Ok(self.ok())
     }
 
-    /// A table's columns; what may be behind its name are wildcards of columns, which clients leave empty.
+    /// A table's columns. The argument may have a wildcard for columns after the name, which clients leave empty.
     fn fields(&self, argument: &[u8]) -> Result<Vec<u8>, Fault> {
         let name = argument.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name);
@@ -289,7 +289,7 @@ impl Conversation {
         Ok(reply::fields(self.admin_client.capabilities, table))
     }
 
-    /// A line of figures, as servers write it.
+    /// The answer to COM_STATISTICS: one line of figures, in the form that servers use.
     async fn statistics(&self) -> Vec<u8> {
         let input = self.admin_session.gather(&[&status::TABLE]).await;
         let figures = status::items(&input);
@@ -300,7 +300,7 @@ impl Conversation {
         reply::payload(line.join("  ").as_bytes())
     }
 
-    /// COM_REFRESH, which older clients say in place of FLUSH.
+    /// Runs COM_REFRESH, which older clients send in place of FLUSH.
     async fn refresh(&mut self, flags: &[u8]) -> Result<Vec<u8>, Fault> {
         /// `REFRESH_LOG`
         const LOGS: u8 = 2;
@@ -334,7 +334,7 @@ impl Conversation {
     }
 }
 
-/// An admin client as somebody who may ask.
+/// The session of a client that has logged in.
 fn admin_session(
     admin_client: &AdminClient,
     id: u32,

@@ -1,5 +1,5 @@
-//! Tables whose rows stand in the configuration: how things are, and beside it how they are configured, a
-//! column for each setting. These rows can be changed.
+//! Tables whose rows are in the configuration: columns for the state, and a column for each setting. These rows
+//! can be changed.
 
 use std::sync::OnceLock;
 
@@ -11,11 +11,11 @@ use crate::table_input::TableInput;
 
 /// A table that can be changed.
 pub struct Defined<T: 'static> {
-    /// How things are.
+    /// The columns for the state.
     pub table: TableDefinition<T>,
-    /// How they are changed.
+    /// How rows are changed.
     pub alterable: Alterable,
-    /// How they are configured, where the sheet does not say so.
+    /// The columns for the settings that `table` does not have.
     pub definition: Option<Definition<T>>,
 }
 
@@ -27,7 +27,7 @@ pub struct Definition<T: 'static> {
 }
 
 impl<T> Definition<T> {
-    /// Of columns and of what is in them.
+    /// A definition from the columns and their values.
     pub const fn new(
         columns: fn() -> Vec<ColumnFacts>,
         cells: fn(&TableInput, &T) -> Vec<Cell>,
@@ -53,13 +53,13 @@ pub fn columns<C>(section: &Section<C>) -> Vec<ColumnFacts> {
             _ => CellType::Text,
         },
         unit: None,
-        // Once for each setting in the life of the process.
+        // This leaks memory once per setting in the life of the process.
         about: Box::leak(format!("{}.", setting.summary()).into_boxed_str()),
     });
     columns.collect()
 }
 
-/// What is configured; nothing of what is not.
+/// The values of an item's settings; NULL for an item that is not configured.
 pub fn cells<C>(section: &Section<C>, item: Option<&C>) -> Vec<Cell> {
     let cell = |setting: &config::Setting<C>| {
         let Some(item) = item else {
@@ -78,7 +78,7 @@ pub fn cells<C>(section: &Section<C>, item: Option<&C>) -> Vec<Cell> {
 }
 
 impl<T> Defined<T> {
-    /// Which columns of the definition are shown: those whose names the sheet has not got.
+    /// Whether a column of the definition is shown: only if `table` has no column of that name.
     fn is_shown(&self, column: &ColumnFacts) -> bool {
         let mut columns = self.table.columns().into_iter();
         columns.all(|it| it.name != column.name)

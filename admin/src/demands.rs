@@ -1,38 +1,38 @@
-//! What workers are asked for the tables of a statement.
+//! The data that workers are asked for, for the tables of a statement.
 
-/// What workers have to be asked for a table.
+/// The data that workers must be asked for, for one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
-    /// Nothing.
+    /// No data.
     Nothing,
-    /// What they have: sessions, pools, statements under way.
+    /// Their current state: sessions, pools, statements under way.
     Sessions,
-    /// What they keep about statements.
+    /// Their statement statistics.
     Insight,
-    /// The errors of that alone.
+    /// Only the errors of those statistics.
     Errors,
 }
 
-/// What workers have to be asked for several tables.
+/// The data that workers must be asked for, for several tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demands(u8);
 
 impl Demands {
-    /// How many different ones there are.
+    /// The number of different sets of demands.
     pub const COUNT: usize = 8;
 
-    /// All of these.
+    /// The set of all these demands.
     pub fn of(all: impl Iterator<Item = Asks>) -> Self {
         let bits = all.map(Self::bit);
         Self(bits.fold(0, |all, bit| all | bit))
     }
 
-    /// Whether this is among them.
+    /// Whether a demand is in the set.
     pub fn contain(self, asks: Asks) -> bool {
         self.0 & Self::bit(asks) != 0
     }
 
-    /// Its number, below [`Self::COUNT`].
+    /// The number of this set, below [`Self::COUNT`].
     pub fn index(self) -> usize {
         usize::from(self.0)
     }

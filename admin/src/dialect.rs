@@ -1,5 +1,5 @@
-//! What client libraries write in MySQL's way, as SQLite writes it: strings in double quotes and with backslashes,
-//! system variables, executable comments, DUAL. Everything else of a statement is SQLite's SQL and stays as it is.
+//! Translates MySQL syntax that client libraries use to SQLite's: strings in double quotes and with backslashes, system
+//! variables, executable comments, DUAL. The rest of a statement is SQLite's SQL and stays unchanged.
 
 use sql::{Flags, Lexer, Server, Token, TokenKind};
 
@@ -8,7 +8,7 @@ use crate::functions::VARIABLES;
 use crate::registry;
 use crate::table::Schema;
 
-/// As whom the admin port reads statements; of MySQL's versions one that every client knows.
+/// The flags with which the admin port reads statements: those of a MySQL version that every client knows.
 pub const FLAGS: Flags = Flags {
     no_backslash_escapes: false,
     ansi_quotes: false,
@@ -24,17 +24,17 @@ const DEPTH_MAX: usize = 200;
 /// The longest name of a system variable, in bytes.
 const VARIABLE_BYTES_MAX: usize = 256;
 
-/// A statement's text and the tokens of it that mean something.
+/// A statement's text and its tokens, without comments and blanks.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     text: &'a str,
     tokens: &'a [Token],
 }
 
-/// The tokens that mean something, up to the semicolon that ends the statement.
+/// The tokens of a text up to the semicolon that ends the statement, without comments and blanks.
 ///
 /// # Errors
-/// What is no text, or more than one statement.
+/// The text has NULs, or more than one statement.
 pub fn tokens(text: &str) -> Result<Vec<Token>, Fault> {
     if text.contains('\0') {
         return Err(Fault::no_text());
@@ -65,43 +65,43 @@ impl<'a> Text<'a> {
         Self { text, tokens }
     }
 
-    /// Whether nothing is left.
+    /// Whether no token is left.
     pub fn is_empty(self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// The first token, as it is written; empty where nothing is left.
+    /// The first token, as written; empty if no token is left.
     pub fn first(self) -> &'a str {
         self.tokens.first().map_or("", |token| self.written(token))
     }
 
-    /// Whether the first token is this word, in whatever case.
+    /// Whether the first token is this word, in any case.
     pub fn begins_with(self, word: &str) -> bool {
         self.first().eq_ignore_ascii_case(word)
     }
 
-    /// What is behind the first token, if that is this word.
+    /// The text after the first token, if that is this word.
     pub fn behind(self, word: &str) -> Option<Self> {
         self.begins_with(word).then(|| self.rest())
     }
 
-    /// The same, if it is one of these.
+    /// The text after the first token, if that is one of these words.
     pub fn behind_any(self, words: &[&str]) -> Option<Self> {
         words.iter().find_map(|word| self.behind(word))
     }
 
-    /// The same, or all of it.
+    /// The text without its first token, if that is one of these words; else the whole text.
     pub fn without(self, words: &[&str]) -> Self {
         self.behind_any(words).unwrap_or(self)
     }
 
-    /// What is behind these words, if it begins with them.
+    /// The text after these words, if it begins with them.
     pub fn behind_words(self, words: &str) -> Option<Self> {
         let mut words = words.split(' ');
         words.try_fold(self, |text, word| text.behind(word))
     }
 
-    /// Everything behind the first token.
+    /// The text after the first token.
     pub fn rest(self) -> Self {
         Self {
             tokens: self.tokens.get(1..).unwrap_or_default(),
@@ -109,7 +109,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// So many tokens of its beginning.
+    /// The first `count` tokens.
     pub fn up_to(self, count: usize) -> Self {
         Self {
             tokens: self.tokens.get(..count).unwrap_or(self.tokens),
@@ -117,7 +117,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A name, quoted or not, and what is behind it.
+    /// A name, quoted or not, and the text after it.
     pub fn name(self) -> Option<(String, Self)> {
         let token = self.tokens.first()?;
         if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) {
@@ -127,14 +127,14 @@ impl<'a> Text<'a> {
         Some((String::from_utf8_lossy(&name).into_owned(), self.rest()))
     }
 
-    /// A string's value, and what is behind it.
+    /// A string's value, and the text after it.
     pub fn string(self) -> Option<(String, Self)> {
         let token = self.tokens.first()?;
         let value = string(token, self.text)?;
         Some((value, self.rest()))
     }
 
-    /// A whole number, and what is behind it.
+    /// A whole number, and the text after it.
     pub fn number(self) -> Option<(u64, Self)> {
         let number = self.first().parse().ok()?;
         Some((number, self.rest()))
@@ -146,7 +146,7 @@ impl<'a> Text<'a> {
         words.collect::<Vec<_>>().join(" ").to_ascii_uppercase()
     }
 
-    /// All of it, as it is written.
+    /// The whole text, as written.
     pub fn as_written(self) -> &'a str {
         let start = self.tokens.first().map_or(0, |token| token.span.start);
         let end = self.tokens.last().map_or(0, |token| token.span.end);
@@ -159,7 +159,7 @@ impl<'a> Text<'a> {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// As SQLite reads it.
+    /// The statement in SQLite's SQL.
     ///
     /// # Errors
     /// User variables, unknown system variables, parentheses that are nested too deep.
@@ -197,7 +197,7 @@ impl<'a> Text<'a> {
         Ok(written)
     }
 
-    /// What stands between two tokens: space, where there is anything at all.
+    /// The gap between two tokens: blanks as written, one space in place of anything else, such as a comment.
     fn gap(self, from: usize, to: usize) -> &'a str {
         let gap = self.text.get(from..to).unwrap_or_default();
         match gap.trim().is_empty() {
@@ -206,7 +206,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The token at a place as SQLite reads it, and how many tokens that were.
+    /// The token at a place in SQLite's SQL, and how many tokens it stands for.
     fn piece(self, at: usize, token: &Token) -> Result<(String, usize), Fault> {
         let text = self.written(token);
         let one = |piece: &str| Ok((piece.to_owned(), 1));
@@ -257,7 +257,7 @@ impl<'a> Text<'a> {
             && self.text_of(at + 3) == ")"
     }
 
-    /// The schema in which SQLite knows a table, if this is the name of its schema and another one.
+    /// The schema in which SQLite has a table, if this is the name of the table's schema and that is another one.
     fn other_home(self, at: usize) -> Option<&'static str> {
         let name = |at: usize| {
             let rest = self.tokens.get(at..).unwrap_or_default();
@@ -271,7 +271,8 @@ impl<'a> Text<'a> {
         Some(table.home()).filter(|home| *home != table.schema().name())
     }
 
-    /// `@@name`, `@@session.name` and the like: the value of what clients ask for, or a lookup of a setting.
+    /// `@@name`, `@@session.name` and the like: the fixed value of a variable that clients ask for, or a setting's
+    /// value.
     fn system_variable(self, at: usize) -> Result<(String, usize), Fault> {
         let mut name = self.text_of(at).trim_start_matches('@').to_owned();
         let mut count = 1;
@@ -299,14 +300,14 @@ impl<'a> Text<'a> {
         Ok((value, count))
     }
 
-    /// Whether a column of a result has nothing but these tokens, and no name of its own.
+    /// Whether a column of a result consists of these tokens only, and has no alias.
     fn is_column(self, from: usize, to: usize) -> bool {
         let begins = from == 0 || self.is_word(from - 1, "SELECT") || self.text_of(from - 1) == ",";
         let ends = ["", ",", "FROM", "LIMIT"];
         begins && ends.iter().any(|end| self.is_word(to, end))
     }
 
-    /// The tokens of these places, as they are written.
+    /// The text of these tokens, as written.
     fn between(self, from: usize, to: usize) -> &'a str {
         let tokens = self.tokens.get(from..to).unwrap_or_default();
         Text::new(self.text, tokens).as_written()
@@ -321,7 +322,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The name of a system variable behind its scope.
+/// The name of a system variable without its scope.
 pub fn unscoped(name: &str) -> &str {
     let scope = ["session.", "global.", "local."].iter().find(|scope| {
         let start = name.get(..scope.len());
@@ -331,7 +332,7 @@ pub fn unscoped(name: &str) -> &str {
     name.get(skipped..).unwrap_or_default()
 }
 
-/// The setting of this name, in whatever case.
+/// The setting of this name, in any case.
 pub fn setting(name: &str) -> Option<&'static config::Setting<config::Config>> {
     let old = config::new_name(&name.to_ascii_lowercase());
     let name = old.unwrap_or(name);
@@ -347,7 +348,7 @@ fn string(token: &Token, text: &str) -> Option<String> {
     (!value.contains('\0')).then_some(value)
 }
 
-/// A text as a string of SQLite's.
+/// A text as a string literal of SQLite.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

@@ -1,5 +1,5 @@
-//! What is asked of whoever keeps the configuration, and what is answered. The admin port changes nothing
-//! itself: it says what is to become otherwise, and the whole is checked and taken like a file at a reload.
+//! Requests to the owner of the configuration, and its answers. The admin port changes nothing itself: it sends
+//! the changes, and the owner checks the whole configuration and applies it like a file at a reload.
 
 use std::sync::Arc;
 
@@ -10,72 +10,72 @@ use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
 
 use crate::fault::Fault;
 
-/// Where wishes are sent.
+/// Sends requests to the owner of the configuration.
 #[derive(Clone)]
 pub struct Editor {
     to: mpsc::UnboundedSender<Wish>,
     events: Arc<Events>,
-    /// Held by the statement whose turn it is to change something by itself.
+    /// Held by a statement while it makes a change outside a transaction.
     change_lock: Arc<Mutex<()>>,
 }
 
-/// One wish, and where its answer goes.
+/// One request, and the channel for its answer.
 pub struct Wish {
-    /// Who has it, for the log.
+    /// The user that asks, for the log.
     pub user: String,
-    /// What it is.
+    /// The request.
     pub request: EditRequest,
-    /// Where the answer goes; nobody may be waiting any more.
+    /// The channel for the answer; the receiver may be gone.
     pub answer: oneshot::Sender<Result<EditOutcome, Refused>>,
 }
 
-/// What is wished.
+/// A request to the owner of the configuration.
 pub enum EditRequest {
-    /// To see the configuration as it would be with these changes, whether it fits together or not.
+    /// Show the configuration as it would be with these changes, even if it is not valid.
     View(Vec<Edit>),
-    /// To have these changes take effect, all or none.
+    /// Apply these changes, all or none.
     Apply {
-        /// In their order.
+        /// The changes, in order.
         edits: Vec<Edit>,
-        /// The configuration that they were made of.
+        /// The configuration that the changes are based on.
         basis: Arc<Config>,
     },
-    /// To know what is not as in the file; and these changes besides.
+    /// List the differences from the file, with these changes applied as well.
     Compare(Vec<Edit>),
-    /// To know what these changes would come to, and whether they would be refused.
+    /// Check these changes: list what they would change, and whether they would be refused.
     Check(Vec<Edit>),
-    /// To have the file say what holds.
+    /// Write the current configuration to the file.
     Save,
-    /// To have hold what the file says.
+    /// Apply the file's configuration again.
     Revert,
-    /// To have the files of logs closed and opened again.
+    /// Close the log files and open them again.
     FlushLogs,
 }
 
 /// The result of a request to change the configuration.
 pub enum EditOutcome {
-    /// A configuration that does not hold, or not yet.
+    /// A configuration that is not in effect.
     View(View),
-    /// It is done; what is worth a warning.
+    /// The request is done, with these warnings.
     Done(Vec<String>),
-    /// What differs.
+    /// The differences.
     Differences(Vec<Difference>),
-    /// What would become otherwise, and what would be worth a warning.
+    /// The changes that would be made, and the warnings that would come with them.
     Checked(Vec<Difference>, Vec<String>),
 }
 
-/// A configuration as it would be.
+/// The configuration that changes would result in.
 #[derive(Clone)]
 pub struct View {
     /// Its settings.
     pub config: Arc<Config>,
-    /// Its backends, which nobody has looked at.
+    /// Its backends, of unknown health.
     pub topology: Arc<Topology>,
 }
 
-/// One thing that is not as in the file.
+/// A setting that differs from the file.
 pub struct Difference {
-    /// What.
+    /// The difference.
     pub change: Change,
     /// When it takes effect.
     pub when: When,
@@ -84,20 +84,20 @@ pub struct Difference {
 /// When a change takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// It has.
+    /// It has taken effect.
     Now,
-    /// When the proxy is started again, if it has been saved.
+    /// At the next start of the proxy, if it has been saved.
     AtRestart,
-    /// At the end of the transaction that asks.
+    /// At the COMMIT of the transaction that asks.
     AtCommit,
 }
 
-/// Why a wish is not granted.
+/// Why a request is refused.
 #[derive(Debug)]
 pub enum Refused {
-    /// Somebody else was faster: what it was made of holds no more.
+    /// Another change came first: the configuration that the changes are based on is not current any more.
     Outdated,
-    /// For these reasons.
+    /// The reasons.
     Because(Vec<String>),
 }
 
@@ -114,21 +114,21 @@ impl Editor {
         (editor, wishes)
     }
 
-    /// Waits until no other statement is changing something by itself, so that they do not overtake one another
-    /// again and again.
+    /// Waits until no other statement makes a change outside a transaction, so that such statements do not
+    /// invalidate one another's changes again and again.
     pub async fn lock_for_change(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.change_lock).lock_owned().await
     }
 
-    /// What has happened of late.
+    /// The recent events.
     pub fn events(&self) -> &Arc<Events> {
         &self.events
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     ///
     /// # Errors
-    /// It is refused, or the proxy is ending.
+    /// The request is refused, or the proxy is ending.
     pub async fn ask(&self, user: &str, request: EditRequest) -> Result<EditOutcome, Refused> {
         let (answer, told) = oneshot::channel();
         let wish = Wish {
@@ -143,7 +143,7 @@ impl Editor {
 }
 
 impl When {
-    /// As people are told it.
+    /// The text for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Now => "now",

@@ -1,12 +1,12 @@
-//! Statements run in SQLite: in a database in memory that one statement has to itself. The tables that it
-//! reads are found while it is prepared, filled from one moment of the proxy, and gone behind it.
+//! Runs statements in SQLite, each in an in-memory database of its own. The tables that a statement reads are found
+//! while it is prepared, filled with data of one moment, and dropped after it.
 //!
 //! ```text
 //!   text ─► prepare ─► which tables? ─► (the caller gathers them) ─► run ─► Rows
 //! ```
 //!
-//! Nothing but reading is authorised, but for what is to be changed, and time, memory, rows and bytes have
-//! limits.
+//! Statements may only read, except for changes of the one table that an INSERT, UPDATE or DELETE names. Time, memory,
+//! rows and bytes are limited.
 
 pub mod alter;
 use std::collections::BTreeSet;
@@ -29,46 +29,46 @@ use crate::registry::TABLES;
 use crate::table::{Cell, CellType, Schema, Table};
 use crate::table_input::TableInput;
 
-/// What SQLite takes for all statements at once, in bytes.
+/// The most memory that SQLite takes for all statements together, in bytes.
 const HEAP_BYTES_MAX: u64 = 256 << 20;
 
 /// The longest value, in bytes.
 const VALUE_BYTES_MAX: i32 = 4 << 20;
 
-/// The longest pattern of LIKE and GLOB, in bytes. SQLite looks at the clock before and after a match: each byte of the
-/// longest value may be compared with each byte of the pattern meanwhile.
+/// The longest pattern of LIKE and GLOB, in bytes. SQLite checks the time limit before and after a match only, and a
+/// match may compare each byte of the longest value with each byte of the pattern.
 const LIKE_BYTES_MAX: i32 = 200;
 
-/// The most that a result may have, in bytes.
+/// The largest result, in bytes.
 const RESULT_BYTES_MAX: usize = 64 << 20;
 
-/// How long a statement waits for what the history's thread is writing.
+/// How long a statement waits while the history's thread writes.
 const TIMEOUT_BUSY: Duration = Duration::from_secs(2);
 
-/// Instructions of SQLite's machine between two looks at the clock: some 100 µs.
+/// Instructions of SQLite's machine between two checks of the time limit: some 100 µs.
 const PACE: i32 = 10_000;
 
-/// A SELECT, prepared.
+/// A prepared SELECT.
 pub struct PreparedSelect {
     database: Connection,
     text: String,
     tables: BTreeSet<usize>,
-    /// Its placeholders.
+    /// The number of its placeholders.
     pub parameters: usize,
     /// The names of its result's columns.
     pub columns: Vec<String>,
 }
 
-/// How much a statement may take.
+/// The limits of a statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Until when it has to be over.
+    /// The moment at which the statement is interrupted.
     pub deadline: Instant,
-    /// Rows of its result.
+    /// The most rows of its result.
     pub rows_max: usize,
 }
 
-/// A result.
+/// The rows of a result.
 #[derive(Debug, Default)]
 pub struct ResultRows {
     /// Its columns.
@@ -77,10 +77,10 @@ pub struct ResultRows {
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
 }
 
-/// Understands a statement: says which tables it reads.
+/// Prepares a statement, and finds the tables that it reads.
 ///
 /// # Errors
-/// What SQLite does not understand, or what is not to be done here.
+/// SQLite does not understand the statement, or it is not allowed here.
 pub fn prepare(text: String, asker: &Asker) -> Result<PreparedSelect, Fault> {
     match prepare_as_written(text.clone(), asker) {
         Err(fault) if fault.text.starts_with(lone_having::REFUSAL) => {
@@ -118,15 +118,15 @@ fn prepare_as_written(text: String, asker: &Asker) -> Result<PreparedSelect, Fau
 }
 
 impl PreparedSelect {
-    /// The tables that it reads.
+    /// The tables that the statement reads.
     pub fn tables(&self) -> Vec<&'static dyn Table> {
         listed(&self.tables)
     }
 
-    /// Runs it over this moment of the proxy, with a value for each placeholder.
+    /// Runs the statement over this data, with a value for each placeholder.
     ///
     /// # Errors
-    /// What goes wrong while it runs, a limit that is exceeded among it.
+    /// The statement fails while it runs, or exceeds a limit.
     pub fn run(
         mut self,
         input: &TableInput,
@@ -160,7 +160,7 @@ impl PreparedSelect {
     }
 }
 
-/// The tables at these places of the registry.
+/// The tables at these indexes of the registry.
 fn listed(places: &BTreeSet<usize>) -> Vec<&'static dyn Table> {
     let places = places.iter();
     places
@@ -178,13 +178,13 @@ fn check_count(values: &[Value], parameters: usize) -> Result<(), Fault> {
     }
 }
 
-/// What runs is over at that moment.
+/// Makes SQLite interrupt the statement at the deadline.
 fn end_by(database: &mut Connection, deadline: Instant) -> Result<(), Fault> {
     database.progress_handler(PACE, Some(move || clock::now() >= deadline))?;
     Ok(())
 }
 
-/// Puts rows into these tables, whatever has been authorised.
+/// Fills these tables. The authorizer of statements does not apply here.
 fn fill(
     database: &mut Connection,
     tables: &[&'static dyn Table],
@@ -219,17 +219,17 @@ fn fill(
     Ok(())
 }
 
-/// A database of rows that are read where they are.
+/// Attaches a database file whose rows are read where they are.
 fn attach(database: &Connection, home: &str, source: &str) -> Result<(), Fault> {
     database.execute_batch(&format!("DETACH \"{home}\""))?;
     database.execute(&format!("ATTACH ? AS \"{home}\""), [source])?;
     Ok(database.busy_timeout(TIMEOUT_BUSY)?)
 }
 
-/// A result that is being read.
+/// A result while its rows are read.
 struct Reading {
     rows: Vec<Vec<Option<Vec<u8>>>>,
-    /// What each column has had so far; `None`: nothing.
+    /// The type of each column's values so far; `None`: only NULLs.
     kinds: Vec<Option<CellType>>,
     bytes: usize,
 }
@@ -285,8 +285,8 @@ impl Reading {
     }
 }
 
-/// A database with the tables that a text names, and nothing in them. Names are looked for in the schema of the
-/// moment first.
+/// A database with the tables that a text names, all empty. SQLite looks names up in the current schema
+/// first.
 fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
     let database = Connection::open_in_memory()?;
     database.execute_batch(&format!(
@@ -298,7 +298,7 @@ fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
     let mut schemas = Schema::ALL;
     schemas.sort_by_key(|schema| *schema != asker.schema);
     for schema in schemas {
-        // SQLite has one of this name from the start.
+        // SQLite has a schema of this name from the start.
         if schema != Schema::Main {
             definitions.push_str(&format!("ATTACH ':memory:' AS \"{}\";\n", schema.name()));
         }
@@ -338,17 +338,17 @@ fn open(asker: &Asker, text: &str) -> Result<Connection, Fault> {
     Ok(database)
 }
 
-/// Functions that reach out of the database.
+/// SQLite functions that access things outside the database.
 const FORBIDDEN: [&str; 2] = ["load_extension", "fts3_tokenizer"];
 
-/// Tables that SQLite makes of arguments.
+/// Table-valued functions that statements may use.
 const MADE: [&str; 2] = ["json_each", "json_tree"];
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether SQLite may do something for a statement. Tables of ours that are read are noted.
+/// Whether a statement may do an action. Tables of the registry that it reads are noted in `read`.
 fn authorize(context: &AuthContext<'_>, read: &Mutex<BTreeSet<usize>>) -> Authorization {
     match context.action {
         AuthAction::Select | AuthAction::Recursive => Authorization::Allow,
@@ -365,13 +365,13 @@ fn authorize(context: &AuthContext<'_>, read: &Mutex<BTreeSet<usize>>) -> Author
             table_name,
             column_name,
         } => {
-            // Of a table from which no column is read the schema may be left open.
+            // If no column of a table is read, SQLite may not name its schema.
             let schema = context.database_name.and_then(Schema::named);
             let found = table_indexes(schema, table_name);
             lock(read).extend(&found);
-            // A name of the statement's own (`WITH`) is told only where no column of it is read.
+            // SQLite reports the name of a `WITH` table only if no column of it is read.
             let is_own = column_name.is_empty();
-            // Of what its view is made of.
+            // Tables behind a view in an attached database.
             let kept = context.database_name.and_then(KeptDatabase::named);
             let is_kept = kept.is_some_and(|kept| kept.is_read_by(context.accessor));
             match !found.is_empty() || is_own || is_kept || MADE.contains(&table_name) {
@@ -383,7 +383,7 @@ fn authorize(context: &AuthContext<'_>, read: &Mutex<BTreeSet<usize>>) -> Author
     }
 }
 
-/// Where the tables of a name are in the registry; more than one only if the schema is open.
+/// The indexes of the tables of a name in the registry; there can be several only if the schema is unknown.
 fn table_indexes(schema: Option<Schema>, name: &str) -> Vec<usize> {
     let is_it = |it: &&dyn Table| {
         it.name().eq_ignore_ascii_case(name) && schema.is_none_or(|schema| schema == it.schema())

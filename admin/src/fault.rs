@@ -1,4 +1,4 @@
-//! Why a statement was not answered, as its client is told.
+//! The error with which a statement ends, in the form its client gets.
 
 use wire::{ErrPacket, ErrorCode};
 
@@ -8,9 +8,9 @@ use crate::replaced;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Fault {
-    /// The servers' number for it.
+    /// The number and SQLSTATE that servers use for it.
     pub code: ErrorCode,
-    /// For people.
+    /// The text for people.
     pub text: String,
 }
 
@@ -21,7 +21,7 @@ const fn code(number: u16, sqlstate: &[u8; 5]) -> ErrorCode {
     }
 }
 
-/// Faults that have a text of their own, with the servers' number and SQLSTATE for each.
+/// Faults whose callers give the text, with the servers' number and SQLSTATE for each.
 macro_rules! faults {
     ($($(#[$about:meta])* $name:ident $number:literal $sqlstate:literal;)*) => {
         impl Fault {$(
@@ -42,11 +42,11 @@ faults! {
     no_function 1305 b"42000";
     /// ER_UNKNOWN_SYSTEM_VARIABLE.
     no_variable 1193 b"HY000";
-    /// ER_NOT_SUPPORTED_YET: what is done otherwise here, or not at all.
+    /// ER_NOT_SUPPORTED_YET: a statement that works differently here, or not at all.
     not_here 1235 b"42000";
-    /// ER_NONUPDATEABLE_COLUMN, and what is like it.
+    /// ER_NONUPDATEABLE_COLUMN, also for similar cases.
     not_alterable 1348 b"HY000";
-    /// ER_WRONG_VALUE_FOR_VAR: what the configuration cannot be.
+    /// ER_WRONG_VALUE_FOR_VAR: a value that the configuration cannot have.
     wrong_value 1231 b"42000";
     /// ER_WRONG_ARGUMENTS.
     wrong_arguments 1210 b"HY000";
@@ -55,7 +55,7 @@ faults! {
 }
 
 impl Fault {
-    /// With the servers' number for it.
+    /// A fault with the number that servers use for it.
     pub fn new(code: ErrorCode, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { code, text }
@@ -79,7 +79,7 @@ impl Fault {
         Self::new(code(1146, b"42S02"), text)
     }
 
-    /// ER_GLOBAL_VARIABLE: what holds for the whole proxy was to be set for a session.
+    /// ER_GLOBAL_VARIABLE: a setting of the whole proxy cannot be set for a session.
     pub fn for_all(name: &str) -> Self {
         let text =
             format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
@@ -93,14 +93,14 @@ impl Fault {
         Self::new(code(1142, b"42000"), text)
     }
 
-    /// The same, of TRUNCATE.
+    /// ER_TABLEACCESS_DENIED_ERROR, for TRUNCATE.
     pub fn not_emptied() -> Self {
         let text = "TRUNCATE empties digests, errors, slow_statements, profiles and index_usage only; remove rows \
                     of other tables with DELETE";
         Self::new(code(1142, b"42000"), text)
     }
 
-    /// ER_TABLEACCESS_DENIED_ERROR, for somebody who may look.
+    /// ER_TABLEACCESS_DENIED_ERROR, for a user with a reading role.
     pub fn read_only_user(user: &str) -> Self {
         let text = format!("Access denied for '{user}'; changes are for users with the role admin");
         Self::new(code(1142, b"42000"), text)
@@ -156,7 +156,7 @@ impl Fault {
 }
 
 impl From<rusqlite::Error> for Fault {
-    /// What SQLite says, with the number that a server would say it with.
+    /// Converts SQLite's error, with the number that a server would use.
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
         let (code, text) = match &error {

@@ -1,4 +1,4 @@
-//! Functions and system variables that clients of servers ask for.
+//! Functions and system variables of servers that clients ask for.
 
 use config::AdminRole;
 use net::Endpoint;
@@ -8,17 +8,17 @@ use rusqlite::functions::FunctionFlags;
 use crate::fault::Fault;
 use crate::table::Schema;
 
-/// What the admin port says it is: a version that every client knows, and a name.
+/// The version that the admin port reports: one that every client knows, and the proxy's name.
 pub const VERSION: &str = concat!("8.0.40-pilotfish-", env!("CARGO_PKG_VERSION"));
 
-/// Who asks.
+/// The user and the connection that a statement comes from.
 #[derive(Debug, Clone)]
 pub struct Asker {
     /// `user@host`
     pub user: String,
     /// What the user may do.
     pub role: AdminRole,
-    /// Where somebody asks from: `address:port`, or a socket.
+    /// The client's address: `address:port`, or `localhost` for a socket.
     pub client: String,
     /// The connection's id.
     pub id: u32,
@@ -27,7 +27,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Somebody from there, whom the proxy has let in.
+    /// A user that has logged in from this address.
     pub fn new(user: &str, role: AdminRole, remote: &Endpoint, id: u32, schema: Schema) -> Self {
         let host = match remote {
             Endpoint::Tcp(address) => address.ip().to_string(),
@@ -42,7 +42,7 @@ impl Asker {
         }
     }
 
-    /// The user's name alone.
+    /// The user's name, without the host.
     pub fn name(&self) -> &str {
         self.user
             .rsplit_once('@')
@@ -50,7 +50,7 @@ impl Asker {
     }
 }
 
-/// What client libraries ask for when they connect, and what it is here: name and value.
+/// The variables that client libraries ask for when they connect, with the values here.
 pub const VARIABLES: &[(&str, &str)] = &[
     ("auto_increment_increment", "1"),
     ("autocommit", "1"),
@@ -97,7 +97,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("wait_timeout", "28800"),
 ];
 
-/// Makes SQLite know them.
+/// Defines the functions in a database of SQLite.
 ///
 /// # Errors
 /// SQLite's.
@@ -138,8 +138,8 @@ pub fn define_schema_at(database: &Connection, source: Option<String>) -> Result
     Ok(())
 }
 
-/// What both connectors for Java write when an application asks for the columns of a table: LOCATE, LEAST, UCASE,
-/// and a collation by name.
+/// Defines functions that both connectors for Java use when an application asks for the columns of a table: LOCATE,
+/// LEAST, UCASE, and a collation by name.
 fn define_for_java(database: &Connection) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     database.create_scalar_function("locate", 2, flags, |context| {

@@ -1,17 +1,17 @@
-//! Tables whose rows are kept in a database of SQLite's and read where they are: the history of digests, that of schemas.
+//! Tables whose rows are in an SQLite file and are read there: the history of digests, and that of schemas.
 
 use crate::kept_table::{HISTORY, SCHEMAS};
 use crate::registry::TABLES;
 use crate::table_input::TableInput;
 
-/// A database that is attached while a statement runs.
+/// An SQLite file that is attached while a statement runs.
 pub struct KeptDatabase {
-    /// Its name then.
+    /// The name it is attached under.
     pub home: &'static str,
     source: fn(&TableInput) -> Option<String>,
 }
 
-/// All of them.
+/// All such files.
 pub static KEPT: [KeptDatabase; 2] = [
     KeptDatabase {
         home: HISTORY,
@@ -24,17 +24,17 @@ pub static KEPT: [KeptDatabase; 2] = [
 ];
 
 impl KeptDatabase {
-    /// That of this name.
+    /// The file that is attached under this name.
     pub fn named(home: &str) -> Option<&'static Self> {
         KEPT.iter().find(|it| it.home == home)
     }
 
-    /// As SQLite is told where it is; none: there is nothing yet.
+    /// The path of the file, for SQLite; `None` if there is no file yet.
     pub fn source(&self, input: &TableInput) -> Option<String> {
         (self.source)(input)
     }
 
-    /// Whether a view in it, which is a table of the registry, reads something for a statement.
+    /// Whether a read is made by a view in this file that is a table of the registry.
     pub fn is_read_by(&self, accessor: Option<&str>) -> bool {
         let mut views = TABLES.iter().filter(|table| table.home() == self.home);
         accessor.is_some_and(|accessor| views.any(|view| view.name() == accessor))

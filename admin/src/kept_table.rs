@@ -1,23 +1,23 @@
-//! A table whose rows are kept in a database of SQLite's.
+//! A table whose rows are in an SQLite file.
 
 use crate::table::{Asks, Cell, ColumnFacts, Schema, Table};
 use crate::table_input::TableInput;
 
-/// The name of the history of digests and of the load where a statement runs.
+/// The name under which the history of digests and load is attached.
 pub const HISTORY: &str = "history";
 
-/// The same of the history of schemas.
+/// The name under which the history of schemas is attached.
 pub const SCHEMAS: &str = "schemas";
 
-/// A view in a database that is attached while a statement reads it.
+/// A view in an SQLite file that is attached while a statement reads it.
 pub struct KeptTable {
-    /// The name of the database in a statement.
+    /// The name under which the file is attached.
     pub home: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// A sentence about it.
+    /// A sentence that describes it.
     pub about: &'static str,
-    /// Its columns, as the view has them.
+    /// Its columns, which are those of the view.
     pub columns: fn() -> Vec<ColumnFacts>,
 }
 
@@ -46,7 +46,7 @@ impl Table for KeptTable {
         self.home
     }
 
-    /// None: a statement reads the rows in their database.
+    /// No rows: a statement reads them in their file.
     fn rows(&self, _: &TableInput) -> Vec<Vec<Cell>> {
         Vec::new()
     }

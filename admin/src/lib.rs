@@ -1,4 +1,4 @@
-//! The window into the proxy: its state as tables, which any MySQL client can select from.
+//! The admin ports: the state of the proxy as tables, which any MySQL client can select from.
 //!
 //! ```text
 //!   table      what a table is: a name, columns, and how their values are had
@@ -10,12 +10,12 @@
 //!   log in                                       show)        run: filled, read, gone
 //! ```
 //!
-//! The crate `metrics` makes series of the same tables (`metrics.rs` hands them over), and the crate `http` above this one
-//! shows them as JSON. The crate `history` keeps the past of the digests and of the load (`observed.rs` tells it what
-//! workers have); statements read it where it is (`kept.rs`).
+//! The crate `metrics` makes series of the same tables (`metrics.rs` gives it the data), and the crate `http` shows
+//! them as JSON. The crate `history` records the past of the digests and of the load (`observed.rs` gives it the
+//! workers' data); statements read the history in its own file (`kept.rs`).
 //!
-//! Workers are asked by message and tell what they know of themselves; one that does not answer in time is
-//! left out, and the client is warned. Nothing is gathered while nobody asks.
+//! Workers are asked by message and answer with their own data. A worker that does not answer in time is
+//! left out, and the client gets a warning. No data is gathered while no client asks.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,22 @@
-//! HAVING without GROUP BY, which servers take for a condition on the result, and SQLite for an error. Connector/J writes
-//! it when an application asks for tables.
+//! HAVING without GROUP BY: servers take it for a condition on the result, SQLite for an error. Connector/J writes it
+//! when an application asks for tables.
 
 use sql::{Flags, Lexer, Token, TokenKind};
 
 use crate::dialect::FLAGS;
 
-/// As SQLite reads statements.
+/// The flags with which SQLite reads statements.
 const SQLITE: Flags = Flags {
     no_backslash_escapes: true,
     ansi_quotes: true,
     ..FLAGS
 };
 
-/// What SQLite says of such a statement.
+/// SQLite's error for such a statement.
 pub const REFUSAL: &str = "HAVING clause on a non-aggregate query";
 
-/// A query with HAVING and without GROUP BY, written as a query over its result. None if the HAVING is not the
-/// statement's own, or if the statement has several SELECTs.
+/// Rewrites a query with HAVING and without GROUP BY as a query over its result. `None` if the HAVING is not at the top
+/// level of the statement, or if the statement has several SELECTs.
 pub fn without_lone_having(text: &str) -> Option<String> {
     let tokens: Vec<Token> = Lexer::new(text.as_bytes(), SQLITE).collect();
     let mut depth = 0_usize;
@@ -43,7 +43,7 @@ pub fn without_lone_having(text: &str) -> Option<String> {
     let order = order.unwrap_or(limit);
     let query = text.get(..having.start as usize)?;
     let condition = text.get(having.end as usize..order)?;
-    // An order may be by what is not in the result.
+    // ORDER BY stays with the inner query, because it may name a column that is not in the result.
     let (order, limit) = (text.get(order..limit)?, text.get(limit..)?);
     Some(format!(
         "SELECT * FROM ({query}{order}) WHERE{condition}{limit}"

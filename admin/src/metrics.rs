@@ -1,4 +1,4 @@
-//! What the metrics are made of: the registry's tables, and what workers and scripts count.
+//! The data for the metrics: the registry's tables, and the counts of workers and scripts.
 
 #[cfg(test)]
 mod tests;
@@ -14,13 +14,13 @@ use crate::tables::times;
 
 pub use metrics::text;
 
-/// What has to be gathered.
+/// The tables whose data has to be gathered for the metrics.
 pub fn tables() -> Vec<&'static dyn Table> {
     let tables = metrics::tables().filter_map(|name| registry::table(None, name));
     tables.chain([&times::TABLE as &dyn Table]).collect()
 }
 
-/// All metrics of one moment.
+/// All metrics of the gathered data.
 pub fn of_input(input: &TableInput) -> Vec<Metric> {
     metrics::measured(input)
 }
@@ -45,7 +45,7 @@ impl MetricSources for TableInput {
     }
 }
 
-/// A table's columns.
+/// A table's columns, for the metrics.
 fn columns(table: &dyn Table) -> Vec<MetricColumn> {
     let columns = table.columns().into_iter().map(|column| MetricColumn {
         name: column.name,

@@ -1,4 +1,4 @@
-//! What the history is made of: what workers tell, and what the kernel tells of the process.
+//! The data for the history: the workers' statistics, and the kernel's facts about the process.
 
 use std::io;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use worker::{DataPlaneHandle, TimesView, WorkerView};
 
 use crate::tables::process;
 
-/// The proxy, as the history looks at it.
+/// The proxy as a source of data for the history.
 struct ObservedProxy(DataPlaneHandle);
 
-/// Begins to keep the history of the proxy.
+/// Starts to record the history of the proxy.
 ///
 /// # Errors
-/// The kernel's: there is no thread to be had.
+/// The kernel's error, if no thread can be started.
 pub fn keep_history(
     data_plane: &DataPlaneHandle,
     events: &Arc<Events>,

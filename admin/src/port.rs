@@ -1,4 +1,4 @@
-//! The ports: a thread of its own for all who look at the proxy, by MySQL's protocol and by HTTP.
+//! The admin ports: one thread for all administrators' connections, with MySQL's protocol and with HTTP.
 
 use std::io;
 use std::pin::Pin;
@@ -17,25 +17,25 @@ use crate::admin_sources::AdminSources;
 use crate::authenticator::{Authenticator, Count, PORT};
 use crate::conversation::Conversation;
 
-/// Logins under way at once; whoever comes beyond that is turned away.
+/// The most logins under way at once; further connections are closed.
 const LOGINS_MAX: usize = 256;
 
-/// How much they leave to others: clients' statements come first.
+/// The thread's nice value: clients' statements come first.
 const NICENESS: i32 = 5;
 
-/// The port of another protocol, which the same thread serves.
+/// Serves the port of another protocol (HTTP) on the same thread.
 pub trait Callers {
-    /// What is to be done with a connection that has come, unless there is no room for it.
+    /// The task that serves an accepted connection; `None` if there is no room for it.
     fn welcome(&self, accepted: Accepted) -> Option<Stay>;
 }
 
-/// One connection, from its first byte to its last.
+/// The task of one connection, from its first byte to its last.
 pub type Stay = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Makes that port, in the thread.
+/// Creates the HTTP port's [`Callers`], on the thread.
 pub type OpenCallers = fn(Arc<Authenticator>) -> Box<dyn Callers>;
 
-/// The admin port, and that for HTTP, as long as anybody may come in.
+/// The admin port and the HTTP port. They are open only if an administrator or a token may log in.
 pub struct AdminPort {
     http: OpenCallers,
     threads: Threads,
@@ -45,14 +45,14 @@ pub struct AdminPort {
 /// The ports' thread.
 struct Listening {
     bound: Bound,
-    /// Whether MySQL's protocol is spoken: for a token alone it is not.
+    /// Whether the MySQL protocol is served: if only tokens may log in, it is not.
     has_guests: bool,
     start: Option<oneshot::Sender<AdminSources>>,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
-/// Where to listen, or where that is, with the ports that the kernel chose.
+/// The addresses to listen on, or the bound ones with the ports that the kernel chose.
 #[derive(Clone)]
 struct Addresses<T> {
     clients: Vec<T>,
@@ -62,11 +62,11 @@ struct Addresses<T> {
 type Bound = Addresses<String>;
 
 impl AdminPort {
-    /// Binds what is configured, if anybody may come in. An address that cannot be had is left out, and
+    /// Binds the configured addresses, if an administrator may log in. An address that cannot be bound is left out, and
     /// the log says so.
     ///
     /// # Errors
-    /// The kernel's, when no thread can be had.
+    /// The kernel's error, if no thread can be started.
     pub fn bind(config: &Config, http: OpenCallers, threads: &Threads) -> Result<Self, String> {
         let threads = threads.clone();
         if !config.has_http_callers() {
@@ -106,7 +106,7 @@ impl AdminPort {
         })
     }
 
-    /// Lets people in.
+    /// Starts to accept connections.
     pub fn open(&mut self, admin_sources: &AdminSources) {
         let Some(listening) = &mut self.listening else {
             return;
@@ -118,12 +118,13 @@ impl AdminPort {
             for address in &listening.bound.callers {
                 tracing::info!(kind = "http_port_open", address, "the HTTP port is open");
             }
-            // The thread has failed otherwise, and has said why.
+            // If the send fails, the thread has failed and has logged why.
             let _ = start.send(admin_sources.clone());
         }
     }
 
-    /// After a reload: the first who may come in find it open. Who may not any more finds nobody.
+    /// Follows a reload: opens the ports when the first administrators may log in. If later none may, the ports stay
+    /// open and refuse every login.
     pub fn follow(&mut self, admin_sources: &AdminSources) {
         let config = Arc::clone(&admin_sources.sources.data_plane.settings().config);
         if let Some(listening) = &self.listening
@@ -143,7 +144,7 @@ impl AdminPort {
         self.open(admin_sources);
     }
 
-    /// Closes it, and waits until all is over.
+    /// Closes the ports, and waits until the thread has ended.
     pub fn close(self) {
         if let Some(listening) = self.listening {
             listening.close();
@@ -154,12 +155,13 @@ impl AdminPort {
 impl Listening {
     fn close(self) {
         drop((self.start, self.stop));
-        // What has panicked has been told.
+        // A panic of the thread has been logged already.
         let _ = self.thread.join();
     }
 }
 
-/// The thread's life: binds, says what is bound, waits until it may begin, and serves until it is to stop.
+/// The thread's main function: binds, reports the bound addresses, waits until it may begin, and serves until told to
+/// stop.
 fn live(
     addresses: &Addresses<ListenAddress>,
     report_bound: &std::sync::mpsc::Sender<io::Result<Bound>>,
@@ -171,7 +173,7 @@ fn live(
         .enable_all()
         .max_blocking_threads(RUNNING_MAX)
         .on_thread_start(|| {
-            // Where it may not be, they are as important as all the rest.
+            // If the nice value cannot be set, the thread runs with the normal one.
             let _ = rustix::process::nice(NICENESS);
         })
         .build();
@@ -186,7 +188,7 @@ fn live(
             clients: endpoints(&guests),
             callers: endpoints(&callers),
         };
-        // Whoever has started this thread may have given up.
+        // The thread that started this one may have given up.
         let _ = report_bound.send(Ok(bound.clone()));
         let Ok(admin_sources) = started.await else {
             return;
@@ -202,7 +204,7 @@ fn live(
             _ = stopped => {}
         }
     });
-    // A statement that runs has its own limit, and nobody waits for it.
+    // A running statement has a time limit, and no client waits for it any more.
     runtime.shutdown_background();
 }
 
@@ -232,7 +234,7 @@ fn bind_all(addresses: &[ListenAddress], setting: &str) -> Vec<Listener> {
     addresses.iter().filter_map(bind).collect()
 }
 
-/// Accepts on all listeners, for ever. What `welcome` makes of a connection lives as long as this.
+/// Accepts on all listeners, for ever. The task that `welcome` returns for a connection is dropped with this future.
 async fn serve<F>(listeners: Vec<Listener>, welcome: impl Fn(Accepted) -> Option<F>)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -274,7 +276,7 @@ where
     }
 }
 
-/// Somebody who speaks MySQL's protocol, unless too many log in at once.
+/// Accepts a client of the MySQL protocol, unless too many logins are under way.
 fn welcome(
     authenticator: &Arc<Authenticator>,
     accepted: Accepted,
@@ -283,7 +285,7 @@ fn welcome(
     Some(converse(Arc::clone(authenticator), accepted, login))
 }
 
-/// One connection, from its first byte to its last.
+/// Serves one connection, from its first byte to its last.
 async fn converse(authenticator: Arc<Authenticator>, accepted: Accepted, login: Count) {
     let remote = accepted.remote.clone();
     let id = authenticator.next_id();

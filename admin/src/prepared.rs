@@ -11,13 +11,13 @@ use wire::{Capabilities, ErrorCode, Malformed, Reader};
 
 use crate::fault::Fault;
 
-/// How many a connection may have.
+/// The most prepared statements per connection.
 const STATEMENTS_MAX: usize = 256;
 
-/// In a parameter's type: the number is unsigned.
+/// The flag in a parameter's type for unsigned numbers.
 const UNSIGNED: u16 = 0x8000;
 
-/// What a connection has prepared.
+/// The prepared statements of a connection.
 #[derive(Default)]
 pub struct Statements {
     statements: HashMap<u32, PreparedStatement>,
@@ -27,17 +27,17 @@ pub struct Statements {
 struct PreparedStatement {
     text: String,
     parameters: u16,
-    /// As the last execution that had them said.
+    /// The types of the last execution that sent types.
     types: Vec<u16>,
-    /// A value was sent in pieces, which are not kept.
+    /// The client sent a value with COM_STMT_SEND_LONG_DATA; such values are not kept.
     has_long_data: bool,
 }
 
 impl Statements {
-    /// Keeps one; its id.
+    /// Keeps a statement; returns its id.
     ///
     /// # Errors
-    /// There are too many.
+    /// The connection has too many prepared statements.
     pub fn add(&mut self, text: String, parameters: u16) -> Result<u32, Fault> {
         if self.statements.len() >= STATEMENTS_MAX {
             let text = format!(
@@ -56,14 +56,14 @@ impl Statements {
         Ok(self.last)
     }
 
-    /// Forgets one, if it is there.
+    /// Forgets a statement, if it is there.
     pub fn close(&mut self, argument: &[u8]) {
         if let Ok(id) = statement_id(argument) {
             self.statements.remove(&self.meant(id));
         }
     }
 
-    /// Forgets what was sent ahead of its execution.
+    /// Forgets that a value was sent before the execution.
     ///
     /// # Errors
     /// There is no such statement.
@@ -72,17 +72,17 @@ impl Statements {
         Ok(())
     }
 
-    /// A piece of a value has come.
+    /// Notes that a piece of a value has come.
     pub fn long_data(&mut self, argument: &[u8]) {
         if let Ok(known) = self.find(argument) {
             known.has_long_data = true;
         }
     }
 
-    /// The text to be executed, and the values in it.
+    /// The text to execute, and the values of its placeholders.
     ///
     /// # Errors
-    /// There is no such statement, or the values make no sense.
+    /// There is no such statement, or the values are malformed.
     pub fn execute(
         &mut self,
         argument: &[u8],
@@ -159,7 +159,7 @@ fn value(reader: &mut Reader<'_>, kind: u16) -> Result<Value, Fault> {
             Err(_) => Err(wrong("A number is too large")),
         },
         BinaryValue::Float(value) => Ok(number(value)),
-        // The tables have times as texts.
+        // The tables have times as text, so a time becomes a text.
         BinaryValue::Moment(text) => Ok(Value::Text(text)),
         BinaryValue::Bytes(bytes) => {
             let text = std::str::from_utf8(bytes).map_err(|_| Fault::no_text())?;
@@ -168,9 +168,9 @@ fn value(reader: &mut Reader<'_>, kind: u16) -> Result<Value, Fault> {
     }
 }
 
-/// Libraries that know one kind of numbers send whole ones as doubles, too.
+/// A number. Libraries with only one type of numbers send whole numbers as doubles, too.
 fn number(value: f64) -> Value {
-    /// From here on not every whole number is a double.
+    /// From here on, not every whole number can be a double.
     const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
     match value.trunc() == value && value.abs() < WHOLE_MAX {
         true => Value::Integer(value as i64),

@@ -1,4 +1,4 @@
-//! What was gathered within the last second, and what was answered of it: a hundred who look on cost as
+//! Data that was gathered within the last second, and the answers made of it: a hundred observers cost as
 //! much as one.
 
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use crate::table::Demands;
 use crate::table_input::TableInput;
 
-/// How old what is shown may be.
+/// The greatest age of data that is shown again.
 const AGE_MAX: Duration = Duration::from_secs(1);
 
-/// How many answers of one moment are kept.
+/// The most answers that are kept for one moment.
 const ANSWERS_MAX: usize = 64;
 
-/// The last moments, by what workers were asked for them.
+/// The latest data, one entry for each set of data that workers were asked for.
 pub struct Recent {
     moments: [Mutex<Option<Arc<RecentSnapshot>>>; Demands::COUNT],
 }
@@ -32,16 +32,16 @@ impl Default for Recent {
     }
 }
 
-/// What was gathered at one moment, and the answers made of it so far.
+/// The data of one moment, and the answers made of it so far.
 pub struct RecentSnapshot {
-    /// What was gathered.
+    /// The data.
     pub input: Arc<TableInput>,
     at: Instant,
     answers: std::sync::Mutex<HashMap<String, Arc<OnceCell<Bytes>>>>,
 }
 
 impl Recent {
-    /// One that is recent enough, or a new one; whoever wants one meanwhile waits for that.
+    /// Data that is recent enough, or newly gathered. Other callers wait meanwhile, and then use the new data.
     pub async fn moment(
         self: &Arc<Self>,
         demands: Demands,
@@ -64,14 +64,14 @@ impl Recent {
         shown
     }
 
-    /// Something has been changed: who asks next is to see it.
+    /// Forgets all data, because something was changed: the next answer must show the change.
     pub async fn forget(&self) {
         for place in &self.moments {
             *place.lock().await = None;
         }
     }
 
-    /// Forgets, in a while, what nobody may be shown any more.
+    /// Drops, after a while, data that is too old to be shown.
     async fn tidy(self: Arc<Self>) {
         tokio::time::sleep(2 * AGE_MAX).await;
         for place in &self.moments {
@@ -82,10 +82,10 @@ impl Recent {
 }
 
 impl RecentSnapshot {
-    /// What `question` is answered with, made once.
+    /// The answer to `question`. It is made once and kept.
     ///
     /// # Errors
-    /// Those of `make`, which are not kept.
+    /// The errors of `make`, which are not kept.
     pub async fn answer<E>(
         &self,
         question: &str,

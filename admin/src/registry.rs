@@ -1,4 +1,4 @@
-//! All tables there are.
+//! All tables of the admin ports.
 
 use crate::table::{Schema, Table};
 use crate::tables::*;
@@ -26,7 +26,7 @@ pub static TABLES: &[&dyn Table] = tables! {
     information::TABLES, information::COLUMNS,
 };
 
-/// The table of a name, in whatever case; of a schema, if one is said.
+/// The table of a name, in any case; in a schema, if one is given.
 pub fn table(schema: Option<Schema>, name: &str) -> Option<&'static dyn Table> {
     let mut tables = TABLES.iter().copied();
     tables.find(|table| {
@@ -44,7 +44,7 @@ mod tests {
     fn a_name_is_one_table_and_each_of_its_columns_one_column() {
         let mut names = HashSet::new();
         for table in TABLES {
-            // Unqualified names must be clear; those of the information schema are qualified.
+            // Unqualified names must be unique; names of the information schema are always qualified.
             let schema = Some(table.schema()).filter(|it| *it == Schema::Information);
             assert!(names.insert((schema, table.name())), "{}", table.name());
             let columns = table.columns();

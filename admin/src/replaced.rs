@@ -1,16 +1,16 @@
-//! What earlier versions of the admin port had, or other programs have, and what stands in its place here. The texts have
-//! a line for each name, with a colon behind it.
+//! Names that earlier versions of the admin port, or other programs, have, and what to use here instead. Each of the
+//! texts has a line for each name, with a colon after the name.
 
-/// Tables that are not here, and what says the same.
+/// Tables that do not exist here, and what to use instead.
 const TABLES: &str = include_str!("replaced/tables.txt");
 
-/// Functions of servers that SQLite has not, and what to write.
+/// Functions of servers that SQLite does not have, and what to write instead.
 const FUNCTIONS: &str = include_str!("replaced/functions.txt");
 
-/// Statements that are not here by the words that they begin with, and what to say instead. Longer beginnings come first.
+/// Statements that do not exist here, by their first words, and what to write instead. Longer beginnings come first.
 const STATEMENTS: &str = include_str!("replaced/statements.txt");
 
-/// The names of a text, and what stands in their place.
+/// The names of a text, and what to use instead of each.
 fn entries(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     text.lines().filter_map(|line| line.split_once(": "))
 }
@@ -20,17 +20,17 @@ fn found(text: &'static str, is_it: impl Fn(&str) -> bool) -> Option<&'static st
     found.map(|(_, instead)| instead)
 }
 
-/// What says the same as a table that is not here.
+/// What to use instead of a table that does not exist here.
 pub fn table(name: &str) -> Option<&'static str> {
     found(TABLES, |it| it.eq_ignore_ascii_case(name))
 }
 
-/// What to write in place of a function that is not here.
+/// What to write instead of a function that does not exist here.
 pub fn function(name: &str) -> Option<&'static str> {
     found(FUNCTIONS, |it| it.eq_ignore_ascii_case(name))
 }
 
-/// What to say in place of a statement that is not here, by its words in capitals.
+/// What to write instead of a statement that does not exist here, by its words in capitals.
 pub fn statement(words: &str) -> Option<&'static str> {
     found(STATEMENTS, |begin| {
         let rest = words.strip_prefix(begin);

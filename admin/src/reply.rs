@@ -12,23 +12,23 @@ use crate::engine::ResultRows;
 use crate::fault::Fault;
 use crate::table::{CellType, Table};
 
-/// What holds of every session here.
+/// The status flags that every session has here.
 pub const STATUS: StatusFlags = StatusFlags::AUTOCOMMIT;
 
 /// `utf8mb4_general_ci`
 const COLLATION: u16 = 45;
 
-/// A reply begins with this sequence id.
+/// The sequence id with which a reply begins.
 const FIRST: u8 = 1;
 
-/// One payload as packets.
+/// A payload as packets.
 pub fn payload(payload: &[u8]) -> Vec<u8> {
     let mut packets = Vec::new();
     put_packets(&mut packets, FIRST, payload);
     packets
 }
 
-/// OK: so many rows were changed, and there is so much to be warned of.
+/// OK, with the number of changed rows and of warnings.
 pub fn done(
     capabilities: Capabilities,
     status: StatusFlags,
@@ -46,7 +46,7 @@ pub fn done(
     payload(&ok)
 }
 
-/// EOF, which some commands are answered with.
+/// EOF, the answer to some commands.
 pub fn eof() -> Vec<u8> {
     let mut eof = Vec::new();
     put_eof(&mut eof, STATUS, 0);
@@ -58,16 +58,16 @@ pub fn fault(fault: &Fault) -> Vec<u8> {
     payload(&fault.payload())
 }
 
-/// How rows are written.
+/// The protocol in which rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As texts: the answer to COM_QUERY.
+    /// Text protocol: the answer to COM_QUERY.
     Text,
-    /// By their types: the answer to COM_STMT_EXECUTE.
+    /// Binary protocol: the answer to COM_STMT_EXECUTE.
     Binary,
 }
 
-/// A result.
+/// A result set.
 pub fn rows(
     capabilities: Capabilities,
     status: StatusFlags,
@@ -115,13 +115,13 @@ fn put_binary_row(payload: &mut Vec<u8>, row: &[Option<Vec<u8>>], columns: &[(St
     }
 }
 
-/// A number as it was written by us.
+/// Parses a number that the proxy itself has formatted.
 fn parsed<T: std::str::FromStr + Default>(digits: &[u8]) -> T {
     let digits = std::str::from_utf8(digits).unwrap_or_default();
     digits.parse().unwrap_or_default()
 }
 
-/// A statement that has been prepared: its id, placeholders and columns.
+/// The answer to COM_STMT_PREPARE: the statement's id, its placeholders and columns.
 pub fn prepared(
     capabilities: Capabilities,
     id: u32,
@@ -154,7 +154,7 @@ pub fn prepared(
     packets
 }
 
-/// The columns of a table, as COM_FIELD_LIST wants them.
+/// The columns of a table, for COM_FIELD_LIST.
 pub fn fields(capabilities: Capabilities, table: &dyn Table) -> Vec<u8> {
     const NULL: u8 = 0xfb;
     let mut packets = Vec::new();
@@ -174,7 +174,7 @@ pub fn fields(capabilities: Capabilities, table: &dyn Table) -> Vec<u8> {
 
 fn definition(name: &str, kind: CellType) -> ColumnDefinition<'_> {
     const DIGITS: u32 = 20;
-    /// As many decimals as there are (`DECIMAL_NOT_SPECIFIED` of the servers).
+    /// The number of decimals varies (`DECIMAL_NOT_SPECIFIED` in the servers).
     const NOT_FIXED: u8 = 31;
     match kind {
         CellType::Integer => {

@@ -1,4 +1,4 @@
-//! SHOW and DESCRIBE: what servers answer to them, as queries over the registry's tables.
+//! SHOW and DESCRIBE: the answers of servers, as queries over the registry's tables.
 
 use crate::dialect::{Text, quoted};
 use crate::fault::Fault;
@@ -9,25 +9,25 @@ use crate::tables::information::ENGINE;
 
 type ShowResult = Result<Statement, Fault>;
 
-/// What a table's columns are shown with.
+/// The query for SHOW COLUMNS and DESCRIBE.
 const COLUMNS: &str = "SELECT COLUMN_NAME AS \"Field\", COLUMN_TYPE AS \"Type\", IS_NULLABLE AS \"Null\", \
                        COLUMN_KEY AS \"Key\", COLUMN_DEFAULT AS \"Default\", EXTRA AS \"Extra\", \
                        COLUMN_COMMENT AS \"Comment\" FROM information_schema.COLUMNS";
 
-/// The same behind FULL.
+/// The query for SHOW FULL COLUMNS.
 const FULL_COLUMNS: &str = "SELECT COLUMN_NAME AS \"Field\", COLUMN_TYPE AS \"Type\", \
                             COLLATION_NAME AS \"Collation\", IS_NULLABLE AS \"Null\", \
                             COLUMN_KEY AS \"Key\", COLUMN_DEFAULT AS \"Default\", EXTRA AS \"Extra\", \
                             PRIVILEGES AS \"Privileges\", COLUMN_COMMENT AS \"Comment\" \
                             FROM information_schema.COLUMNS";
 
-/// The columns of sessions as servers show them, but for the statement.
+/// The columns of SHOW PROCESSLIST, without the statement.
 const PROCESSLIST: &str = "id AS \"Id\", user AS \"User\", client AS \"Host\", db, \
                            CASE state WHEN 'idle' THEN 'Sleep' WHEN 'running' THEN 'Query' ELSE 'Connect' END \
                            AS \"Command\", state_seconds AS \"Time\", \
                            ifnull('pinned: ' || pins, state) AS \"State\"";
 
-/// SHOW and what is behind it.
+/// Reads SHOW and the text after it.
 pub fn show(whole: Text<'_>, schema: Schema) -> ShowResult {
     let text = whole
         .rest()
@@ -88,7 +88,7 @@ pub fn show(whole: Text<'_>, schema: Schema) -> ShowResult {
     Err(unknown::fault(whole))
 }
 
-/// What is behind DESCRIBE.
+/// Reads the text after DESCRIBE.
 pub fn describe(text: Text<'_>, schema: Schema) -> ShowResult {
     let (table, rest) = named_table(text, schema)?;
     let select = format!("{COLUMNS} WHERE {}", is_of(table));
@@ -121,7 +121,7 @@ fn tables(rest: Text<'_>, schema: Schema, is_full: bool) -> ShowResult {
     filtered(&select, &column, rest)
 }
 
-/// What a query says of one table: `table`, `schema.table`, `table FROM schema`.
+/// A query about one table: `table`, `schema.table`, `table FROM schema`.
 fn of_table(select: &str, column: &str, rest: Text<'_>, schema: Schema) -> ShowResult {
     let ((named, name), rest) = qualified(rest)?;
     let (table, rest) = match rest.behind_any(&["FROM", "IN"]) {
@@ -164,7 +164,7 @@ fn named_table(text: Text<'_>, schema: Schema) -> Result<(&'static dyn Table, Te
     Ok((find(named, &name, schema)?, rest))
 }
 
-/// The table of a name: in the schema that is named, or in the current one, or anywhere.
+/// The table of a name: in the named schema, else in the current schema, else in any.
 fn find(named: Option<String>, name: &str, schema: Schema) -> Result<&'static dyn Table, Fault> {
     let found = match named {
         Some(named) => {
@@ -184,7 +184,7 @@ fn is_of(table: &dyn Table) -> String {
     )
 }
 
-/// The rows of a query whose column is like a pattern, or that an expression picks.
+/// Narrows a query by LIKE on a column, or by WHERE.
 fn filtered(select: &str, column: &str, rest: Text<'_>) -> ShowResult {
     let narrowed = if let Some(rest) = rest.behind("LIKE") {
         let (pattern, rest) = rest.string().ok_or_else(wrong)?;
@@ -203,7 +203,7 @@ fn filtered(select: &str, column: &str, rest: Text<'_>) -> ShowResult {
     Ok(Statement::Query(narrowed))
 }
 
-/// A table as a statement, with what its columns mean.
+/// SHOW CREATE TABLE: the table as a statement, with comments on its columns.
 fn create(table: &dyn Table) -> ShowResult {
     let columns = table.columns();
     let lines = columns.iter().map(|column| {

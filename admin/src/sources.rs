@@ -1,4 +1,4 @@
-//! Where the admin ports look.
+//! The sources of the data that the admin ports show.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use crate::editor::Editor;
 use crate::table_input::PortFacts;
 use history::{Facts, facts_of};
 
-/// What the admin ports show.
+/// The sources of the data.
 #[derive(Clone)]
 pub struct Sources {
     /// The data plane.
     pub data_plane: DataPlaneHandle,
-    /// Who keeps the configuration.
+    /// Sends changes to the owner of the configuration.
     pub editor: Editor,
-    /// Where the digests' history is.
+    /// Where the digests' history is kept.
     pub history: Facts,
     /// The clusters that are followed.
     pub streams: Arc<Streams>,
 }
 
 impl Sources {
-    /// What is to be known beside the data plane, of ports that are not open.
+    /// The facts that the data plane does not have, for ports that are not open.
     pub fn facts(&self) -> PortFacts {
         PortFacts {
             events: Arc::clone(self.editor.events()),

@@ -1,4 +1,4 @@
-//! What a client wants.
+//! The statements of the admin port.
 
 pub mod reading;
 pub mod unknown;
@@ -8,51 +8,51 @@ use stats::StatsTable;
 
 use crate::table::Schema;
 
-/// What a client wants.
+/// A statement of the admin port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Statement {
-    /// A result of this statement, which SQLite reads.
+    /// A query that SQLite runs.
     Query(String),
-    /// The warnings of the statement before it.
+    /// SHOW WARNINGS: the warnings of the statement before it.
     Warnings,
-    /// How many there were.
+    /// The number of those warnings.
     WarningCount,
-    /// Another schema to begin with.
+    /// USE: another default schema.
     Use(Schema),
-    /// Figures of the whole proxy are counted from nothing.
+    /// FLUSH STATUS: reset the proxy's counts.
     ResetStatus,
-    /// A change of a table's rows, which SQLite reads.
+    /// INSERT, UPDATE or DELETE, which SQLite runs.
     Change(String),
-    /// A change of these settings.
+    /// SET of these settings.
     Set(Vec<(String, Option<String>)>),
-    /// What comes is gathered until its end.
+    /// BEGIN: gather changes until COMMIT.
     Begin,
-    /// All that was gathered takes effect.
+    /// COMMIT: apply the gathered changes.
     Commit,
-    /// Nothing of it does.
+    /// ROLLBACK: drop the gathered changes.
     Rollback,
-    /// What is not as in the file.
+    /// SHOW CHANGES: the differences from the file.
     Changes,
-    /// The file is to say what holds.
+    /// SAVE: write the configuration to the file.
     Save,
-    /// What the file says is to hold.
+    /// REVERT: apply the file's configuration again.
     Revert,
-    /// Nothing that would change anything here: what clients say of their session.
+    /// A statement without effect here: clients set up their session with it.
     Nothing,
-    /// An end of a session, or of its statement.
+    /// KILL of a session, or of its statement.
     Kill(u32, KillScope),
-    /// What is kept about statements is to be counted from nothing again.
+    /// RESET of a table of statement statistics.
     Reset(StatsTable),
-    /// Plans and indexes are to be asked for again.
+    /// RESET of plans and indexes, which are then asked for again.
     ResetIndexUsage,
-    /// Failed logins of hosts are to be forgotten: no host is blocked any more.
+    /// FLUSH HOSTS: forget hosts' failed logins, so that no host is blocked any more.
     FlushHosts,
-    /// Files of logs are to be opened again.
+    /// FLUSH LOGS: close the log files and open them again.
     FlushLogs,
 }
 
 impl Statement {
-    /// Whether it changes something of the proxy's; ends of sessions apart.
+    /// Whether the statement changes something in the proxy; KILL does not count.
     pub fn changes_the_proxy(&self) -> bool {
         matches!(
             self,
@@ -69,7 +69,7 @@ impl Statement {
         )
     }
 
-    /// What the audit log says of it: no value, however it was written.
+    /// The text of the statement for the audit log, without values.
     pub fn audited(&self, text: &str) -> String {
         let Self::Set(settings) = self else {
             let digest = sql::digest(text.as_bytes(), sql::Flags::default());

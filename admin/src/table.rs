@@ -1,5 +1,5 @@
-//! A table, defined once: its name, its columns, and how each value is had of an item. Whatever shows
-//! tables walks over these definitions.
+//! A table, defined once: its name, its columns, and the function that gives each value. All outputs of
+//! tables use these definitions.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use crate::table_input::TableInput;
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell {
-    /// It is not known, or there is none.
+    /// The value is unknown, or there is none.
     Null,
-    /// A whole number; truth is 0 or 1.
+    /// A whole number; booleans are 0 or 1.
     Integer(i64),
     /// A text.
     Text(String),
 }
 
-/// What a column's values are.
+/// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellType {
     /// Whole numbers.
     Integer,
-    /// Numbers of which some are not whole: of results alone.
+    /// Numbers with fractions; only columns of results have this type.
     Fraction,
     /// Texts.
     Text,
 }
 
-/// In which of the schemas that clients see a table stands.
+/// The schema, as clients see it, that a table belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Schema {
     /// Pilotfish's own tables.
@@ -37,11 +37,11 @@ pub enum Schema {
     Main,
     /// Tables that ProxySQL's statistics have.
     Stats,
-    /// What clients ask of tables themselves.
+    /// Tables about the tables themselves, which clients query.
     Information,
 }
 
-/// What workers have to be asked for these tables.
+/// The data that workers must be asked for to fill these tables.
 pub fn demands_of(tables: &[&dyn Table]) -> Demands {
     Demands::of(tables.iter().map(|table| table.asks()))
 }
@@ -52,50 +52,50 @@ pub struct Column<T> {
     of: fn(&T) -> Cell,
 }
 
-/// What is to be known of a column besides its values.
+/// The facts about a column, without its values.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnFacts {
     /// Its name.
     pub name: &'static str,
-    /// What its values are.
+    /// The type of its values.
     pub kind: CellType,
-    /// What numbers count, if that is no mere number: `s`, `us`.
+    /// The unit of its numbers, if they have one: `s`, `us`.
     pub unit: Option<&'static str>,
-    /// A sentence about it.
+    /// A sentence that describes the column.
     pub about: &'static str,
 }
 
 /// A table whose rows are made of `T`.
 pub struct TableDefinition<T: 'static> {
-    /// Where it stands.
+    /// The schema it belongs to.
     pub schema: Schema,
     /// Its name.
     pub name: &'static str,
-    /// A sentence about it.
+    /// A sentence that describes the table.
     pub about: &'static str,
-    /// What workers have to be asked for it.
+    /// The data that workers must be asked for.
     pub asks: Asks,
     /// Its columns.
     pub columns: &'static [Column<T>],
-    /// What its rows are made of, in their order.
+    /// The items that its rows are made of, in order.
     pub items: fn(&TableInput) -> Vec<T>,
 }
 
-/// A table, whatever its rows are made of.
+/// A table, for use without the type of its items.
 pub trait Table: Sync {
-    /// Where it stands.
+    /// The schema it belongs to.
     fn schema(&self) -> Schema;
     /// Its name.
     fn name(&self) -> &'static str;
-    /// A sentence about it.
+    /// A sentence that describes the table.
     fn about(&self) -> &'static str;
-    /// What workers have to be asked for it.
+    /// The data that workers must be asked for.
     fn asks(&self) -> Asks;
     /// Its columns.
     fn columns(&self) -> Vec<ColumnFacts>;
     /// Its rows, each with a value for each column.
     fn rows(&self, input: &TableInput) -> Vec<Vec<Cell>>;
-    /// The schema that SQLite knows it in.
+    /// The name of its schema in SQLite.
     fn home(&self) -> &'static str {
         self.schema().name()
     }
@@ -105,26 +105,26 @@ pub trait Table: Sync {
     }
 }
 
-/// How the rows of a table are changed: what they are in the configuration.
+/// How changes of a table's rows become changes of the configuration.
 pub struct Alterable {
-    /// Where they stand.
+    /// Where the rows are in the configuration.
     pub target: Target,
     /// Columns that mean a setting of another name.
     pub aliases: &'static [(&'static str, &'static str)],
-    /// The settings by whose names columns are called.
+    /// The names of the settings that are columns of the table.
     pub keys: fn() -> Vec<&'static str>,
-    /// The column that says at which place a row stands.
+    /// The column that has a row's position in its list.
     pub position_column: Option<&'static str>,
-    /// Which one of its kind a row is, or why it cannot be changed.
+    /// Which item of the list a row is, or why it cannot be changed.
     pub title: fn(&Row<'_>) -> Result<String, String>,
 }
 
-/// Where rows stand in the configuration.
+/// Where a table's rows are in the configuration.
 #[derive(Clone, Copy)]
 pub enum Target {
-    /// Each is a setting.
+    /// Each row is a setting.
     Settings,
-    /// Each is a table of this list.
+    /// Each row is a table of this list in the configuration.
     List(&'static str),
 }
 
@@ -132,12 +132,12 @@ pub enum Target {
 pub struct Row<'a> {
     /// The columns.
     pub columns: &'a [ColumnFacts],
-    /// A value for each.
+    /// A value for each column.
     pub cells: &'a [Cell],
 }
 
 impl Row<'_> {
-    /// A column's text; nothing where it is NULL or there is none.
+    /// A column's text; empty if it is NULL or there is no such column.
     pub fn text(&self, name: &str) -> String {
         let mut cells = self.columns.iter().zip(self.cells);
         match cells.find(|(column, _)| column.name == name) {
@@ -149,7 +149,7 @@ impl Row<'_> {
 }
 
 impl Alterable {
-    /// The setting that a column means.
+    /// The setting that a column stands for.
     pub fn key(&self, column: &'static str) -> Option<&'static str> {
         let alias = self.aliases.iter().find(|(name, _)| *name == column);
         let own = || (self.keys)().into_iter().find(|key| *key == column);
@@ -157,8 +157,8 @@ impl Alterable {
     }
 }
 
-/// The columns of a table, one entry each: what its values are (`integer`, `text`, or `measure` with a unit), its name,
-/// a sentence about it, and how its value is had of an item.
+/// The columns of a table, one entry each: type of values (`integer`, `text`, or `measure` with a unit), name, a
+/// sentence about the column, and the function that gives its value.
 macro_rules! columns {
     ($($kind:ident $name:literal $([$unit:literal])?, $about:literal, $of:expr;)*) => {
         &[$($crate::table::$kind($name, $($unit,)? $about, $of)),*]
@@ -166,7 +166,7 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// What is to be known of columns whose values are read where they are kept.
+/// The facts about columns of tables whose rows are read in their own database.
 macro_rules! facts {
     ($($kind:ident $name:literal $([$unit:literal])?, $about:literal;)*) => {
         vec![$($crate::table::$kind::<()>($name, $($unit,)? $about, |_| $crate::table::Cell::Null).facts),*]
@@ -179,7 +179,7 @@ pub const fn integer<T>(name: &'static str, about: &'static str, of: fn(&T) -> C
     column(name, CellType::Integer, None, about, of)
 }
 
-/// A column of numbers that count something.
+/// A column of numbers with a unit.
 pub const fn measure<T>(
     name: &'static str,
     unit: &'static str,
@@ -213,7 +213,7 @@ const fn column<T>(
 }
 
 impl Schema {
-    /// Every one.
+    /// All schemas.
     pub const ALL: [Self; 4] = [Self::Pilotfish, Self::Main, Self::Stats, Self::Information];
 
     /// Its name.
@@ -226,18 +226,18 @@ impl Schema {
         }
     }
 
-    /// The schema of this name, in whatever case.
+    /// The schema of this name, in any case.
     pub fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|schema| schema.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// Columns whose texts are users, whom servers tell apart by case.
+/// Columns whose texts are user names, which servers compare case-sensitively.
 const EXACT: [&str; 3] = ["user", "username", "account"];
 
 impl ColumnFacts {
-    /// As SQLite declares it; texts are compared as servers compare them, most of them whatever their case.
+    /// The column's type as SQLite declares it. Texts compare as on servers: mostly without regard to case.
     pub fn sqlite(&self) -> &'static str {
         match self.kind {
             CellType::Integer => "INTEGER",
@@ -249,7 +249,7 @@ impl ColumnFacts {
 }
 
 impl CellType {
-    /// As a MySQL client is told it.
+    /// The type's name as MySQL clients see it.
     pub const fn mysql(self) -> &'static str {
         match self {
             Self::Integer => "bigint",
@@ -258,7 +258,7 @@ impl CellType {
         }
     }
 
-    /// As JSON schema calls it.
+    /// The type's name in JSON schema.
     pub const fn json(self) -> &'static str {
         match self {
             Self::Integer => "integer",
@@ -296,7 +296,7 @@ impl<T> Table for TableDefinition<T> {
 }
 
 impl<T> TableDefinition<T> {
-    /// One item's row.
+    /// The row of one item.
     pub fn row(&self, item: &T) -> Vec<Cell> {
         let columns = self.columns.iter();
         columns.map(|column| (column.of)(item)).collect()
@@ -333,7 +333,7 @@ impl From<bool> for Cell {
     }
 }
 
-/// Whole numbers; those that are too large for a cell are its largest.
+/// Converts whole numbers; a number too large for a cell becomes the largest one.
 macro_rules! from_numbers {
     ($($number:ty)*) => {$(
         impl From<$number> for Cell {
@@ -350,12 +350,12 @@ pub fn text_or_null(text: &str) -> Cell {
     Some(text).filter(|it| !it.is_empty()).into()
 }
 
-/// Whole seconds.
+/// A duration in whole seconds.
 pub fn seconds(time: Duration) -> Cell {
     time.as_secs().into()
 }
 
-/// Whole microseconds.
+/// A duration in whole microseconds.
 pub fn microseconds(time: Duration) -> Cell {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).into()
 }

@@ -1,4 +1,4 @@
-//! What the rows of one statement's tables are made of: gathered at once, before the statement runs.
+//! The data for the tables of one statement, gathered at once before the statement runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,55 +15,55 @@ use worker::{DataPlaneHandle, SessionView, Settings, WorkerView};
 use crate::demands::{Asks, Demands};
 use crate::editor::View;
 
-/// One moment of the proxy.
+/// The state of the proxy at one moment, as far as the tables need it.
 pub struct TableInput {
-    /// Where counts are had that need no worker.
+    /// The handle for counts that need no worker.
     pub data_plane: DataPlaneHandle,
-    /// What holds.
+    /// The settings in effect.
     pub settings: Arc<Settings>,
-    /// The configuration: the same, or in a transaction as it would be.
+    /// The configuration in effect; in a transaction, as after its COMMIT.
     pub config: Arc<Config>,
-    /// In a transaction, the backends as they would be.
+    /// In a transaction, the configuration and backends as after its COMMIT.
     pub view: Option<View>,
     /// The backends.
     pub topology: Arc<Topology>,
     /// The accounts.
     pub accounts: Arc<Accounts>,
-    /// What is known of views, routines and triggers.
+    /// The definitions of views, routines and triggers that were learned.
     pub definitions: Arc<route::Definitions>,
-    /// How long the process had run.
+    /// Time since the start of the process.
     pub now: Moment,
-    /// What workers have told, if they were asked.
+    /// The workers' answers, if they were asked.
     pub workers: Vec<WorkerView>,
-    /// Workers that were asked and have not answered in time.
+    /// Workers that were asked and did not answer in time.
     pub silent: Vec<usize>,
-    /// What workers keep about statements, if they were asked.
+    /// The workers' statement statistics, if they were asked for.
     pub statement_stats: MergedStatementStats,
-    /// The admin port itself.
+    /// The facts about the admin ports.
     pub port: PortFacts,
 }
 
-/// What the admin port knows of itself.
+/// The admin ports' facts about themselves.
 #[derive(Debug, Clone)]
 pub struct PortFacts {
-    /// Where it listens.
+    /// The addresses of the MySQL-protocol port.
     pub addresses: Vec<String>,
-    /// How many are connected.
+    /// The number of its connections.
     pub clients: usize,
-    /// Where HTTP is spoken.
+    /// The addresses of the HTTP port.
     pub http_addresses: Vec<String>,
-    /// How many connections it has.
+    /// The number of its connections.
     pub callers: usize,
-    /// What has happened of late.
+    /// The recent events.
     pub events: Arc<Events>,
-    /// Where the digests' history is.
+    /// Where the digests' history is kept.
     pub history: HistoryFacts,
-    /// The clusters that are followed, and where the history of schemas is.
+    /// The streams of followed clusters, and where the history of schemas is kept.
     pub streams: Arc<Streams>,
 }
 
 impl TableInput {
-    /// Gathers what the tables of a statement need.
+    /// Gathers the data that the tables of a statement need.
     pub async fn gather(
         data_plane: &DataPlaneHandle,
         demands: Demands,
@@ -78,7 +78,7 @@ impl TableInput {
             let has_answered = |worker: &usize| workers.iter().any(|it| it.worker == *worker);
             silent.extend(all.clone().filter(|it| !has_answered(it)));
         }
-        // Workers that tell all tell the errors as well.
+        // The full statistics include the errors.
         let wish = match (
             demands.contain(Asks::Insight),
             demands.contain(Asks::Errors),
@@ -111,7 +111,7 @@ impl TableInput {
         }
     }
 
-    /// What the client is to be warned of.
+    /// The warnings for the client.
     pub fn warnings(&self) -> Vec<String> {
         let silent = self.silent.iter();
         silent
@@ -124,13 +124,13 @@ impl TableInput {
         self.workers.iter().flat_map(|worker| &worker.sessions)
     }
 
-    /// Which indexes statements use.
+    /// The indexes that statements use.
     pub fn index_usage(&self) -> Usage {
         let plans = self.data_plane.plans();
         Usage::of(&plans, &self.statement_stats.digests, &self.topology)
     }
 
-    /// The backend of an id, while it is configured.
+    /// The backend of an id, if it is still configured.
     pub fn backend(&self, id: BackendId) -> Option<&Arc<Backend>> {
         self.topology.backend(id)
     }

@@ -1,4 +1,4 @@
-//! Which indexes could go, since others do their work, and which ones statements lack.
+//! Suggests indexes to drop, because other indexes do the same, and indexes that statements lack.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use stats::{Hidden, Index};
 
 use crate::usage::{FullScan, IndexName, IndexUse, Usage};
 
-/// A table with fewer rows is best read whole.
+/// Below this number of rows, reading the whole table is fine.
 const ROWS_MIN: u64 = 100;
 
-/// Something that is worth a thought.
+/// A suggestion for a person to consider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
-    /// What is to be done.
+    /// The suggested action.
     pub advice: Advice,
     /// The cluster.
     pub cluster: Arc<str>,
@@ -21,35 +21,36 @@ pub struct Suggestion {
     pub schema: String,
     /// The table.
     pub table: String,
-    /// The index that could go.
+    /// The index to drop or to make usable, if there is one.
     pub index: Option<String>,
-    /// Its columns, or those of one that could come.
+    /// The columns of that index, or of the suggested one.
     pub columns: String,
-    /// Why.
+    /// The reason.
     pub because: String,
-    /// The statement that does it.
+    /// The statement for the action.
     pub statement: String,
-    /// Rows that would not have to be looked at.
+    /// Rows that statements would not have to examine any more.
     pub rows: u64,
-    /// The digest that looks at most of them.
+    /// The digest that examines most of these rows.
     pub digest: Option<u64>,
 }
 
-/// What is to be done.
+/// The suggested action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
     /// Another index has the same columns.
     DropDuplicate,
     /// Another index begins with its columns.
     DropPrefix,
-    /// Statements read the whole table that look for some of its rows.
+    /// Statements look for some of the rows, and read the whole table.
     Add,
-    /// The same, and there is an index for them that none of them may use.
+    /// Statements look for some of the rows and read the whole table; an index for them exists, but is hidden from the
+    /// optimizer.
     Show,
 }
 
 impl Advice {
-    /// As people are told it.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::DropDuplicate => "drop duplicate",
@@ -63,7 +64,7 @@ impl Advice {
 /// The indexes of one table.
 type OfTable<'a> = Vec<(&'a IndexName, &'a IndexUse)>;
 
-/// All of them: first what is lacking, the most rows first.
+/// All suggestions: missing indexes first, those that concern the most rows at the top.
 pub fn suggestions(usage: &Usage) -> Vec<Suggestion> {
     let mut suggestions = lacking(usage);
     let mut tables: BTreeMap<_, OfTable<'_>> = BTreeMap::new();
@@ -77,7 +78,7 @@ pub fn suggestions(usage: &Usage) -> Vec<Suggestion> {
     suggestions
 }
 
-/// Of the indexes of one table, those whose work another one does.
+/// The indexes of one table that another index makes unnecessary.
 fn superfluous(indexes: &[(&IndexName, &IndexUse)]) -> Vec<Suggestion> {
     let known = indexes
         .iter()
@@ -97,7 +98,8 @@ fn superfluous(indexes: &[(&IndexName, &IndexUse)]) -> Vec<Suggestion> {
     found
 }
 
-/// Whether one can go since the other is the same. Of two that both can go, the one whose name comes later.
+/// Whether an index can be dropped because the other one is the same. If both could be dropped, the one with the later
+/// name is.
 fn is_duplicate(index: &Index, other: &Index) -> bool {
     let rank = |it: &Index| (it.name != "PRIMARY", !it.is_unique, it.hidden.is_some());
     let is_known = index.columns.iter().all(|part| part.column.is_some());
@@ -108,7 +110,7 @@ fn is_duplicate(index: &Index, other: &Index) -> bool {
         && (rank(index), &index.name) > (rank(other), &other.name)
 }
 
-/// Whether one can go since the other begins with it.
+/// Whether an index can be dropped because the other one begins with its columns.
 fn is_prefix(index: &Index, other: &Index) -> bool {
     let begins = other.columns.get(..index.columns.len());
     let is_known = index.columns.iter().all(|part| part.column.is_some());
@@ -141,7 +143,7 @@ fn drop_of(advice: Advice, name: &IndexName, index: &Index, because: String) -> 
     }
 }
 
-/// Columns that tables are searched by and that no index begins with.
+/// Columns that tables are searched by, and that no index begins with.
 fn lacking(usage: &Usage) -> Vec<Suggestion> {
     let mut found: Vec<Suggestion> = Vec::new();
     for scan in &usage.scans {
@@ -150,7 +152,7 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
             continue;
         }
         let beginning: Vec<_> = indexes_for(usage, scan).collect();
-        // The server has chosen not to use it.
+        // The server knows a usable index, and has decided against it.
         if beginning.iter().any(|(_, index)| index.hidden.is_none()) {
             continue;
         }
@@ -196,12 +198,12 @@ fn lacking(usage: &Usage) -> Vec<Suggestion> {
     }
     found.sort_by_key(|it| std::cmp::Reverse(it.rows));
     let longer: Vec<Suggestion> = found.clone();
-    // An index serves those who search by its first columns alone.
+    // An index on more columns also serves searches by its first columns.
     found.retain(|it| !longer.iter().any(|other| begins(other, it)));
     found
 }
 
-/// Whether the index that is suggested first is for more columns than the second, and begins with those.
+/// Whether the first suggestion's index has more columns than the second's, and begins with those.
 fn begins(longer: &Suggestion, it: &Suggestion) -> bool {
     (
         longer.advice,
@@ -216,13 +218,13 @@ fn begins(longer: &Suggestion, it: &Suggestion) -> bool {
             .is_some_and(|rest| rest.starts_with(", "))
 }
 
-/// How statements may use an index again.
+/// The statement that makes an index usable again.
 fn shown(name: &IndexName, index: &Index) -> String {
     let end = index.hidden.map_or("VISIBLE", Hidden::end);
     format!("ALTER INDEX {} {end}", quoted(&name.index))
 }
 
-/// Indexes that begin with one of the columns that are searched.
+/// Indexes that begin with one of the searched columns.
 fn indexes_for<'a>(
     usage: &'a Usage,
     scan: &'a FullScan,
@@ -248,7 +250,7 @@ fn indexes_for<'a>(
         })
 }
 
-/// A name as it stands in a statement.
+/// A quoted name, for a statement.
 fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
@@ -426,7 +428,7 @@ mod tests {
             "the server does not want it"
         );
         assert!(suggest(vec![vec![whole("City", 10, &["District"])]], Vec::new()).is_empty());
-        // One serves those, too, who search by its first columns alone.
+        // An index on more columns also serves searches by its first columns.
         let wide = vec![whole("City", 1000, &["District", "Name"])];
         let narrow = vec![whole("City", 1000, &["District"])];
         let both = suggest(vec![narrow, wide.clone()], Vec::new());

@@ -1,5 +1,5 @@
-//! What plans, digests and schemas say together: how often which index is used, what is read whole, and what
-//! follows from that.
+//! Combines plans, digests and schemas: how often each index is used, which tables are read whole, and
+//! how many rows that concerns.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use route::Topology;
 use stats::{DigestRow, Index, Line, Plan, PlansView, SchemaIndexes};
 
-/// An index, wherever it is.
+/// The full name of an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexName {
     /// The cluster.
@@ -21,18 +21,18 @@ pub struct IndexName {
     pub index: String,
 }
 
-/// What is known of one.
+/// The use of one index.
 #[derive(Debug, Clone, Default)]
 pub struct IndexUse {
-    /// What it is; none where no schema tells.
+    /// Its definition; `None` if no schema that was read has it.
     pub facts: Option<Index>,
     /// Executions of statements that use it.
     pub used: u64,
-    /// Digests that do.
+    /// Digests that use it.
     pub digests: u64,
-    /// Bytes of it that are used, at most.
+    /// The most bytes of it that a plan uses.
     pub length_max: Option<u32>,
-    /// The same of all uses together, and of how many.
+    /// The sum of bytes over all uses, and the number of uses.
     length_sum: u128,
     length_count: u64,
     /// When a statement that uses it was explained last.
@@ -41,7 +41,7 @@ pub struct IndexUse {
     pub table_digests: u64,
 }
 
-/// A plan, and how often it has been run.
+/// A plan, and how often its statements ran.
 #[derive(Debug, Clone)]
 pub struct Explained {
     /// The plan.
@@ -50,29 +50,29 @@ pub struct Explained {
     pub executions: u64,
 }
 
-/// A table, or the whole of an index, that statements read.
+/// A table or an index that statements read whole.
 #[derive(Debug, Clone)]
 pub struct FullScan {
-    /// Which statements.
+    /// The statements.
     pub explained: Explained,
-    /// The line of their plan.
+    /// The line of their plan that reads it.
     pub line: Line,
     /// The schema and the table.
     pub table: (String, String),
 }
 
-/// All of it.
+/// The use of all indexes.
 #[derive(Debug, Default)]
 pub struct Usage {
-    /// Plans, those that are run most often first.
+    /// Plans; the most frequent ones come first.
     pub plans: Vec<Explained>,
     /// Indexes, by their names.
     pub indexes: BTreeMap<IndexName, IndexUse>,
-    /// What is read whole, the most rows first.
+    /// Full scans; those with the most rows come first.
     pub scans: Vec<FullScan>,
 }
 
-/// Indexes of a cluster's schemas: by schema and table, those of the table.
+/// The indexes of a cluster's schemas: by schema, then by table.
 type Tables = HashMap<(Arc<str>, String), BTreeMap<String, Vec<Index>>>;
 
 impl Explained {
@@ -83,7 +83,7 @@ impl Explained {
 }
 
 impl FullScan {
-    /// About how many rows were looked at by all executions.
+    /// The estimated number of rows that all executions examined.
     pub fn rows(&self) -> u64 {
         let rows = self.line.rows.unwrap_or_default();
         rows.saturating_mul(self.explained.executions)
@@ -91,7 +91,7 @@ impl FullScan {
 }
 
 impl IndexUse {
-    /// Bytes of it that are used on the average, in ten thousandths.
+    /// The average number of bytes of it that plans use, with four decimals.
     pub fn length_average(&self) -> Option<String> {
         let count = u128::from(self.length_count);
         let scaled = (self.length_sum * 10_000).checked_div(count)?;
@@ -111,7 +111,7 @@ impl IndexUse {
 }
 
 impl Usage {
-    /// That of a moment.
+    /// The use as of a moment.
     pub fn of(view: &PlansView, digests: &[Arc<DigestRow>], topology: &Topology) -> Self {
         let counts = counts(digests, topology);
         let executions = |plan: &Plan| {
@@ -152,7 +152,7 @@ impl Usage {
         usage
     }
 
-    /// One digest uses an index once, however often its plan names it.
+    /// Adds a plan. A digest uses an index once, however often its plan names it.
     fn take(&mut self, explained: &Explained, all: &Tables) {
         let plan = &explained.plan;
         let mut used: BTreeMap<IndexName, Option<u32>> = BTreeMap::new();
@@ -163,7 +163,7 @@ impl Usage {
             };
             read.insert((schema.clone(), table.clone()), ());
             for (index, length) in &line.keys {
-                // What servers make for one statement has such names.
+                // Servers give such names to indexes that they make for one statement.
                 if index.starts_with(['#', '<']) {
                     continue;
                 }
@@ -206,7 +206,7 @@ impl Usage {
         }
     }
 
-    /// Indexes that some statement uses, those that are used most often first.
+    /// Indexes that a statement uses; the most used come first.
     pub fn used(self) -> Vec<(IndexName, IndexUse)> {
         let mut used: Vec<_> = self
             .indexes
@@ -218,7 +218,7 @@ impl Usage {
     }
 }
 
-/// Executions that have not failed, by digest, schema and cluster.
+/// Executions without an error, by digest, schema and cluster.
 fn counts<'a>(
     digests: &'a [Arc<DigestRow>],
     topology: &'a Topology,
@@ -239,7 +239,7 @@ fn counts<'a>(
     counts
 }
 
-/// What schemas have, as the account that was asked last sees each table.
+/// The indexes by schema. If several accounts were asked, the last one's answer counts for each table.
 fn tables(schemas: &[Arc<SchemaIndexes>]) -> Tables {
     let mut all = Tables::new();
     for schema in schemas {
@@ -256,8 +256,8 @@ fn tables(schemas: &[Arc<SchemaIndexes>]) -> Tables {
     all
 }
 
-/// Which table a line is about. A view's own table has the name that it has there: then its index tells, if only
-/// one table has one of that name.
+/// The table that a line is about. A table within a view appears under the name it has in the view; then its index
+/// identifies the table, if only one table has an index of that name.
 fn resolved(line: &Line, cluster: &Arc<str>, all: &Tables) -> Option<(String, String)> {
     let (schema, table) = line.table.as_ref()?;
     let key = (Arc::clone(cluster), schema.clone());
@@ -267,7 +267,7 @@ fn resolved(line: &Line, cluster: &Arc<str>, all: &Tables) -> Option<(String, St
     if known.contains_key(table) {
         return line.table.clone();
     }
-    // Where case does not matter to the server.
+    // For servers that ignore the case of table names.
     let mut alike = known.keys().filter(|it| it.eq_ignore_ascii_case(table));
     if let (Some(one), None) = (alike.next(), alike.next()) {
         return Some((schema.clone(), one.clone()));
@@ -280,7 +280,7 @@ fn resolved(line: &Line, cluster: &Arc<str>, all: &Tables) -> Option<(String, St
     match (having.next(), having.next()) {
         _ if is_plain => line.table.clone(),
         (Some((one, _)), None) => Some((schema.clone(), one.clone())),
-        // A table without any index is not listed, and a view's alias is nobody's.
+        // A table without indexes is not in the list. The alias of a view's table is not the name of any table.
         _ if line.keys.is_empty() => line.table.clone(),
         _ => None,
     }
@@ -321,7 +321,7 @@ pub mod tests {
         }
     }
 
-    /// A line that reads all of one.
+    /// A line that reads a whole table.
     pub fn whole(table: &str, rows: u64, columns: &[&str]) -> Line {
         Line {
             alias: Some(table.to_owned()),

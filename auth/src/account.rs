@@ -1,4 +1,4 @@
-//! An account: who, from where, verified by what, and under which conditions.
+//! An account: its user, its host, its verifiers, and its conditions.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,133 +15,133 @@ use crate::{Credential, Denial, HostPattern, Names, Origin, Password, Source, Ve
 /// One account, of the configuration or of a server's grant table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The user's name; empty: anybody's.
+    /// The user's name; empty: an anonymous account, for any user.
     pub user: String,
-    /// From where.
+    /// The hosts that the account is for.
     pub host: HostPattern,
-    /// Where it is known from.
+    /// Where the proxy knows the account from.
     pub source: Source,
     /// How the client proves that it is this user.
     pub login_method: LoginMethod,
-    /// The schema to begin with where the client names none.
+    /// The first schema, if the client names none.
     pub schema: Option<String>,
-    /// On which conditions a client that has proven itself gets in.
+    /// The conditions under which a client that has proven the account may log in.
     pub conditions: Conditions,
     /// The role that is set at login.
     pub default_role: Option<String>,
-    /// As whom its sessions are logged in to backends, if not as themselves.
+    /// The login of its sessions to backends, if it is not the account's own.
     pub backend: Option<BackendLogin>,
     /// Where its sessions' statements go.
     pub routing: AccountRouting,
     /// How its sessions keep their backend connections.
     pub pooling: AccountPooling,
-    /// Whether its clients may ask the proxy about itself, if it says so itself.
+    /// Whether its clients may ask the proxy about itself; `None`: the account does not say.
     pub explains: Option<bool>,
     /// Whether its clients may send the commands of replication.
     pub replicates: bool,
-    /// The scripts that its sessions run, if it says so itself.
+    /// The scripts that its sessions run; `None`: the account does not say.
     pub script: Option<Vec<PathBuf>>,
-    /// Whose way of writing hints its statements may use, if it says so itself.
+    /// The styles of hints that its statements may use; `None`: the account does not say.
     pub hints: Option<Vec<HintStyle>>,
 }
 
-/// On which conditions a client gets in.
+/// The conditions under which a client may log in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// What is demanded of the client's connection.
+    /// The TLS that the client's connection must have.
     pub tls: TlsRequirement,
     /// From which networks a client may come, besides the host pattern; empty: from all.
     pub networks: Vec<IpNet>,
-    /// Nobody gets in, even with the right password.
+    /// The account is locked: no client may log in, even with the right password.
     pub locked: bool,
-    /// When the password is too old.
+    /// When the password expires.
     pub expiry: Expiry,
-    /// How many connections there may be at once; none: as many as there are.
+    /// How many connections the user may have at once; `None`: no limit.
     pub user_connections_max: Option<u32>,
 }
 
-/// What an account says of where its sessions' statements go.
+/// An account's settings of where its sessions' statements go. `None` in a field: the account does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountRouting {
-    /// Which cluster its sessions go to, if it says so itself.
+    /// The cluster that its sessions use.
     pub cluster: Option<String>,
-    /// Which roles they may use, if it says so itself.
+    /// How its sessions may use replicas.
     pub replicas: Option<ReplicaUse>,
-    /// Which of their statements may use shared lanes, if it says so itself.
+    /// Which of its sessions' statements may use lanes.
     pub lanes: Option<LaneUse>,
-    /// What their reads see of earlier writes, if it says so itself.
+    /// What its sessions' reads see of earlier writes.
     pub consistency: Option<Consistency>,
-    /// Whether their transactions may begin on a replica, if it says so itself.
+    /// Whether its sessions' transactions may begin on a replica.
     pub optimistic_transactions: Option<bool>,
 }
 
-/// What an account says of its sessions' backend connections.
+/// An account's settings of its sessions' backend connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountPooling {
-    /// For how long its sessions keep a backend connection, if it says so itself.
+    /// For how long its sessions keep a backend connection; `None`: the account does not say.
     pub mode: Option<SessionMode>,
-    /// How long its transactions may be idle, if it says so itself; zero: for ever.
+    /// How long its transactions may be idle; zero: no limit; `None`: the account does not say.
     pub timeout_idle_transaction: Option<Duration>,
-    /// What keeps its sessions on their backend connections, and what does not.
+    /// What pins its sessions to their backend connections, and what does not.
     pub pin_rules: PinRules,
 }
 
-/// What an account says of pins.
+/// An account's settings of pins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PinRules {
-    /// What keeps its sessions on their backend connections besides what has to.
+    /// What pins its sessions to their backend connections in addition to the necessary pins.
     pub pins: BTreeSet<PinRule>,
-    /// What is taken to leave nothing behind.
+    /// What does not pin, because the configuration declares that it leaves no state behind.
     pub unpins: BTreeSet<UnpinRule>,
 }
 
 /// A backend login of an account's own, of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendLogin {
-    /// The user there.
+    /// The user on the backend.
     pub user: String,
-    /// Its password there.
+    /// The user's password on the backend.
     pub password: Password,
 }
 
 /// How a client proves who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginMethod {
-    /// Examined here: any of these will do.
+    /// The proxy examines the client: any one of these verifiers suffices.
     Examined(Arc<[Verifier]>),
-    /// Examined by the backend, through us.
+    /// The backend examines the client, through the proxy.
     PassedThrough(PassThrough),
 }
 
 /// Why an account's login has to pass through.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PassThrough {
-    /// Its plugin is one whose proof cannot be checked here, or yields nothing for a backend.
+    /// The proxy cannot check the plugin's proof, or the proof yields no credential for a backend.
     #[error("plugin {0}")]
     Plugin(String),
-    /// It wants more than one factor.
+    /// The account requires more than one factor.
     #[error("more than one factor")]
     Factors,
-    /// The server counts its failed logins and locks it after some.
+    /// The server counts the account's failed logins and locks the account after some.
     #[error("failed logins are counted by the server")]
     CountsFailures,
-    /// Its password has expired: the server either refuses, or lets it do nothing but change it.
+    /// The password has expired: the server either refuses the login, or allows nothing but a change of the password.
     #[error("the password has expired")]
     Expired,
-    /// Its row in the grant table is not understood.
+    /// The proxy does not understand the account's row in the grant table.
     #[error("{0}")]
     Unreadable(MalformedRow),
-    /// The server lets it have no connection.
+    /// The server allows the account no connection.
     #[error("no connection is allowed")]
     NoConnection,
 }
 
-/// What is to be done with a client of an account at this moment.
+/// How a client of an account logs in now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Treatment {
-    /// Begin a [`crate::ServerAuthentication`] with these.
+    /// Begin a [`crate::ServerAuthentication`] with these verifiers.
     Examine(Arc<[Verifier]>),
-    /// Let the backend do it.
+    /// Let the backend examine the client.
     PassThrough(PassThrough),
 }
 
@@ -151,13 +151,13 @@ pub enum Expiry {
     /// Never.
     #[default]
     Never,
-    /// It has.
+    /// The password has expired.
     Expired,
     /// At this time since 1970.
     At(Duration),
 }
 
-/// What an account demands of its client's connection (`REQUIRE …`).
+/// The TLS that an account requires of its client's connection (`REQUIRE …`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TlsRequirement {
     /// Nothing.
@@ -165,22 +165,22 @@ pub enum TlsRequirement {
     None,
     /// TLS.
     Any,
-    /// TLS with a valid certificate of the client's.
+    /// TLS with a valid client certificate.
     X509,
-    /// TLS with these.
+    /// TLS with these properties.
     Specified {
-        /// Whether a valid certificate is demanded, even if nothing is said of it: MySQL does.
+        /// Whether a valid certificate is required even without issuer and subject: MySQL requires it.
         has_certificate: bool,
         /// The cipher in use.
         cipher: Option<String>,
-        /// Who signed the client's certificate.
+        /// The issuer of the client's certificate.
         issuer: Option<String>,
         /// Whom it names.
         subject: Option<String>,
     },
 }
 
-/// What is known of a client's TLS.
+/// The TLS of a client's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TlsSession<'a> {
     /// The cipher in use, by OpenSSL's name.
@@ -198,7 +198,7 @@ pub struct Certificate<'a> {
     pub subject: &'a str,
 }
 
-/// All that conditions are held against.
+/// All facts that conditions are checked against.
 #[derive(Debug, Clone, Copy)]
 pub struct Circumstances<'a> {
     /// Where the client comes from.
@@ -210,7 +210,7 @@ pub struct Circumstances<'a> {
 }
 
 impl Account {
-    /// An account that anybody from anywhere may use who passes `verifiers`, without conditions.
+    /// An account without conditions: every client that passes `verifiers` may use it.
     pub fn new(user: impl Into<String>, host: HostPattern, verifiers: Vec<Verifier>) -> Self {
         Self {
             user: user.into(),
@@ -230,7 +230,7 @@ impl Account {
         }
     }
 
-    /// What is to be done with a client who says to be this user, at a time since 1970.
+    /// How a client of this account logs in. `now`: the time since 1970.
     pub fn treatment(&self, now: Duration) -> Treatment {
         let has_expired = match self.conditions.expiry {
             Expiry::Never => false,
@@ -244,11 +244,11 @@ impl Account {
         }
     }
 
-    /// Whether the conditions are met, to be asked when the exam is passed: the servers too tell
-    /// nobody of a condition who does not know the password.
+    /// Checks the conditions, after the client has proven the account: like the servers, the proxy reveals
+    /// no condition to a client that does not know the password.
     ///
     /// # Errors
-    /// What the client is told.
+    /// The error for the client.
     pub fn admit(&self, circumstances: &Circumstances<'_>) -> Result<(), Denial> {
         let denied = Denial::Access {
             password_used: circumstances.password_used,
@@ -259,11 +259,11 @@ impl Account {
                 .networks
                 .iter()
                 .any(|network| network.contains(&address)),
-            // A Unix socket is this machine, which no network is farther from.
+            // A Unix socket is on this machine, which is in every network.
             None => true,
         };
         let is_met = self.conditions.tls.is_met(circumstances.tls.as_ref());
-        // The servers too look at TLS before they look at the lock.
+        // The servers, too, check TLS before the lock.
         match (is_near || self.conditions.networks.is_empty()) && is_met {
             false => Err(denied),
             true if self.conditions.locked => Err(Denial::Locked),
@@ -271,8 +271,8 @@ impl Account {
         }
     }
 
-    /// The name that a client of this account goes by, which gave `given` at its login: an anonymous account
-    /// has none of its own.
+    /// The user name of a client of this account. `given`: the name in the client's login, which counts if the account
+    /// is anonymous.
     pub fn user_of<'a>(&'a self, given: &'a [u8]) -> &'a [u8] {
         match self.user.as_bytes() {
             [] => given,
@@ -280,8 +280,8 @@ impl Account {
         }
     }
 
-    /// The user that its sessions are on a backend; empty for an anonymous account's, which log in by the
-    /// names that their clients gave.
+    /// The user of the account's sessions on a backend. It is empty for an anonymous account: its sessions log in with
+    /// the names that their clients gave.
     pub fn backend_user(&self) -> &str {
         match &self.backend {
             Some(login) => &login.user,
@@ -289,7 +289,7 @@ impl Account {
         }
     }
 
-    /// What logs it in to a backend, where that is known before any client has proven it.
+    /// The credential that logs the account in to a backend, if it is known before any client has proven the account.
     pub fn backend_credential(&self) -> Option<Credential> {
         if let Some(login) = &self.backend {
             return Some(Credential::Password(login.password.clone()));
@@ -304,8 +304,8 @@ impl Account {
         })
     }
 
-    /// Tells accounts apart by name, source and all that a backend login may depend on. Keyed, so that
-    /// it tells nothing of a password to whoever gets to see it.
+    /// A digest of name, source and everything that a backend login may depend on. It is keyed with a secret, so that
+    /// it reveals nothing about a password.
     pub(crate) fn fingerprint(&self, secret: &[u8; 32]) -> [u8; 32] {
         let source: &[u8] = match self.source {
             Source::Configured => b"configured",
@@ -318,24 +318,24 @@ impl Account {
         if let Some(login) = &self.backend {
             parts.extend([b"backend", login.user.as_bytes(), login.password.expose()]);
         }
-        // Each by its own digest: where one part ends and the next begins counts as well.
+        // Each part has its own digest, so that the limits between the parts count, too.
         let digests: Vec<[u8; 32]> = parts.iter().map(|part| sha256(&[secret, part])).collect();
         sha256(&[secret, &digests.concat()])
     }
 
-    /// As servers write an account's name.
+    /// The account's name as servers write it.
     pub fn name(&self) -> String {
         format!("'{}'@'{}'", self.user, self.host.as_str())
     }
 
-    /// Whether a client must be known by its host's name to be found out.
+    /// Whether only a client's host name can decide if the account matches.
     pub(crate) fn needs_host_name(&self, names: Names) -> bool {
         names == Names::Resolved && self.host.needs_host_name()
     }
 }
 
 impl TlsRequirement {
-    /// Whether a connection meets it (`acl_check_ssl`).
+    /// Whether a connection meets the requirement (`acl_check_ssl`).
     pub fn is_met(&self, tls: Option<&TlsSession<'_>>) -> bool {
         let Some(tls) = tls else {
             return *self == Self::None;

@@ -1,5 +1,5 @@
-//! All accounts of a moment, the configured before the learned, and what is known of a client's user
-//! by them.
+//! A snapshot of all accounts: the configured accounts before the learned ones. It finds the account of a
+//! client's user.
 //!
 //! ```text
 //!   configured ── has it ────────────────────────────► Account
@@ -31,24 +31,24 @@ pub struct Accounts {
     learned: Learned,
     asked_at: Option<Duration>,
     checks: Checks,
-    /// The number of the last check that this snapshot has the accounts of.
+    /// The number of the last check whose accounts are in this snapshot.
     last_check: u64,
 }
 
-/// When users' accounts were last asked for by name. All snapshots share the checks, and a snapshot reads those alone whose
-/// accounts it has.
+/// When users' accounts were last asked for by name. All snapshots share the checks. A snapshot reads only the checks
+/// whose accounts are in it.
 #[derive(Debug, Clone, Default)]
 struct Checks(Arc<Mutex<HashMap<String, Check>>>);
 
-/// A question for a user's accounts.
+/// A query to the servers for a user's accounts.
 #[derive(Debug, Clone, Copy)]
 struct Check {
     number: u64,
-    /// In time since the process began.
+    /// The time of the query, since the process began.
     asked_at: Duration,
 }
 
-/// Users whose checks are remembered. Beyond, all are forgotten: they are asked for again.
+/// Users whose checks are remembered. With more users all checks are forgotten, and the servers are asked again.
 const CHECKS_MAX: usize = 10_000;
 
 impl Checks {
@@ -62,7 +62,7 @@ impl Checks {
         }
     }
 
-    /// When a user's accounts were asked for; none: they were not, or the answer is younger than `last_check`.
+    /// When a user's accounts were asked for. `None`: they were not, or the answer is newer than `last_check`.
     fn of(&self, user: &str, last_check: u64) -> Option<Duration> {
         let check = self.known().get(user).copied();
         check.filter(|it| it.number <= last_check).map(|it| it.asked_at)
@@ -78,10 +78,10 @@ impl Checks {
     }
 }
 
-/// What is known of the servers' own accounts.
+/// What the proxy knows of the servers' own accounts.
 #[derive(Debug, Clone, Default)]
 pub enum Learned {
-    /// Nothing, and nobody asks.
+    /// Nothing: learning is off.
     #[default]
     Off,
     /// Nothing yet.
@@ -90,19 +90,19 @@ pub enum Learned {
     Known(Arc<Directory>),
 }
 
-/// Who a client says to be, as far as the proxy can tell.
+/// The result of a search for a client's account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found<'a> {
-    /// This account; [`crate::Account::treatment`] says what is to be done.
+    /// This account; [`crate::Account::treatment`] says how the client logs in.
     Account(&'a Arc<KnownAccount>),
-    /// Nobody on any server: to be examined by [`Accounts::decoy`].
+    /// No server has this user. The client is examined by [`Accounts::decoy`].
     Nobody,
-    /// A backend may know, the proxy does not: the login passes through.
+    /// The proxy does not know the user, but a backend may: the login passes through.
     PassThrough,
 }
 
 impl Accounts {
-    /// Joins both.
+    /// Joins configured and learned accounts.
     pub fn new(configured: Directory, learned: Learned) -> Self {
         Self {
             configured: Arc::new(configured),
@@ -113,8 +113,8 @@ impl Accounts {
         }
     }
 
-    /// With other configured accounts. `learns` says whether the servers' are still wanted: those
-    /// that are known stay then.
+    /// The snapshot with other configured accounts. `learns`: whether the servers' accounts are still wanted. If so,
+    /// the known ones stay.
     #[must_use]
     pub fn reconfigured(&self, configured: Directory, learns: bool) -> Self {
         let learned = match (learns, &self.learned) {
@@ -131,14 +131,14 @@ impl Accounts {
         }
     }
 
-    /// After one more attempt to learn, begun when the process had run for `asked_at`, which brought
-    /// these or, with `None`, nothing new. Where learning is off by now it stays off.
+    /// The snapshot after one more attempt to learn. The attempt began when the process had run for `asked_at`. It
+    /// brought these accounts or, with `None`, nothing new. If learning is off by now, it stays off.
     #[must_use]
     pub fn taught(&self, news: Option<Arc<Directory>>, asked_at: Duration) -> Self {
         let learned = match (&self.learned, news) {
             (Learned::Off, _) => Learned::Off,
             (_, Some(directory)) => {
-                // It may be older than what was asked for by name meanwhile.
+                // The directory may be older than accounts that were asked for by name meanwhile.
                 self.checks.forget();
                 Learned::Known(directory)
             }
@@ -153,8 +153,8 @@ impl Accounts {
         }
     }
 
-    /// After the accounts of `users` were asked for by name, from `asked_at` on: these, or with `None` no answer,
-    /// which leaves them as they were.
+    /// The snapshot after the accounts of `users` were asked for by name, at `asked_at`. `found`: the answer. `None`:
+    /// there was no answer, and the accounts stay as they were.
     #[must_use]
     pub fn checked(
         &self,
@@ -179,21 +179,21 @@ impl Accounts {
         }
     }
 
-    /// Since when what is known of a user's accounts holds, in time since the process began: they were last asked
-    /// for then, in vain or not.
+    /// When a user's accounts were last asked for, successfully or not, in time since the process began. The known
+    /// accounts are as of that time.
     pub fn known_since(&self, user: &[u8]) -> Option<Duration> {
         let user = String::from_utf8_lossy(user);
         let checked_at = self.checks.of(&user, self.last_check);
         self.asked_at.max(checked_at)
     }
 
-    /// Whether logins are answered at all; otherwise every session is transparent from the backend's
+    /// Whether the proxy answers logins at all. If not, every session is transparent from the backend's
     /// greeting on.
     pub fn answers_logins(&self) -> bool {
         self.configured.accounts().next().is_some() || !matches!(self.learned, Learned::Off)
     }
 
-    /// Who `user` from `origin` is.
+    /// Finds the account of `user` from `origin`.
     pub fn find(&self, user: &[u8], origin: &Origin) -> Found<'_> {
         if let Search::Found(account) = self.configured.search(user, origin) {
             return Found::Account(account);
@@ -215,7 +215,7 @@ impl Accounts {
         }
     }
 
-    /// What [`Found::Nobody`] is examined by; see [`Directory::decoy`].
+    /// The verifiers that examine [`Found::Nobody`]; see [`Directory::decoy`].
     pub fn decoy(&self, user: &[u8]) -> Arc<[Verifier]> {
         match &self.learned {
             Learned::Known(directory) => directory.decoy(user),
@@ -223,8 +223,8 @@ impl Accounts {
         }
     }
 
-    /// What is demanded of the connection of a client that says to be `user`: by the configured account, and by
-    /// the server's own one of the user `there`, as whom the session logs in to the server.
+    /// The TLS requirements on the connection of a client that logs in as `user`: those of the configured account, and
+    /// those of the server's own account `there`, with which the session logs in to the server.
     pub fn tls_requirements(
         &self,
         user: &[u8],
@@ -239,14 +239,14 @@ impl Accounts {
         })
     }
 
-    /// What the servers demand of all clients, as far as is known.
+    /// Whether the servers demand a secure transport of all clients, as far as the proxy knows.
     pub fn secure_transport(&self) -> SecureTransport {
         let learned = self.learned();
         learned.map_or_else(Default::default, |learned| learned.secure_transport())
     }
 
-    /// What a client is examined by that is refused whatever it shows, and is to learn no reason: the plugins
-    /// of its account as far as they are known, and [`Self::decoy`]'s otherwise.
+    /// The verifiers for a client that is refused in any case and must not learn the reason: the plugins
+    /// of its account if they are known, and [`Self::decoy`]'s otherwise.
     pub fn in_vain(&self, user: &[u8], origin: &Origin) -> Arc<[Verifier]> {
         let decoy = self.decoy(user);
         let Found::Account(account) = self.find(user, origin) else {
@@ -261,7 +261,7 @@ impl Accounts {
         }
     }
 
-    /// Whether this very account is still there, as it was.
+    /// Whether this account still exists unchanged.
     pub fn has(&self, id: &AccountId) -> bool {
         self.configured.has(id) || self.learned().is_some_and(|learned| learned.has(id))
     }
@@ -284,27 +284,27 @@ impl Accounts {
         !matches!(self.learned, Learned::Off)
     }
 
-    /// When the last attempt to learn that is over was begun, in vain or not, in time since the process
-    /// began. Whoever asks for one (`route::Report::UnknownAccount`) waits for one begun since: what was
-    /// under way by then may have read too early.
+    /// When the last finished attempt to learn was begun, successful or not, in time since the process
+    /// began. A session that asks for an attempt (`route::Report::UnknownAccount`) waits for one that begins later: an
+    /// attempt that was under way may have read the tables too early.
     pub fn asked_at(&self) -> Option<Duration> {
         self.asked_at
     }
 
-    /// Whether some account is from a host known by name, see [`Directory::needs_host_names`].
+    /// Whether some account's host is a name, see [`Directory::needs_host_names`].
     pub fn needs_host_names(&self) -> bool {
         self.configured.needs_host_names() || self.learned().is_some_and(|it| it.needs_host_names())
     }
 }
 
 impl Default for Accounts {
-    /// Nobody, and nobody asks: all logins pass through.
+    /// No accounts, and learning is off: all logins pass through.
     fn default() -> Self {
         Self::new(Directory::new(CONFIGURED_RULES, [], [0; 32]), Learned::Off)
     }
 }
 
-/// By which rules configured accounts are found: those that know the most kinds of hosts.
+/// The rules by which configured accounts are found: the rules that know the most kinds of hosts.
 pub(crate) const CONFIGURED_RULES: Rules = Rules {
     dialect: Dialect::MySql,
     names: Names::Resolved,

@@ -1,4 +1,4 @@
-//! The client's side: what a backend's password plugin wants to hear.
+//! The client's side: the answers to a backend's password plugin.
 
 use system::Entropy;
 use wire::auth::{CACHING_SHA2_PASSWORD, MYSQL_NATIVE_PASSWORD, SHA256_PASSWORD};
@@ -17,19 +17,19 @@ use crate::{
 /// A payload for the backend, which may hold a password in clear.
 pub type Answer = Zeroizing<Vec<u8>>;
 
-/// dialog: the kind of a question is in the upper bits of its first byte; this one is answered
-/// unseen, as a password is.
+/// dialog: the upper bits of a question's first byte are its kind. This kind asks for a password (the
+/// input is not shown).
 const DIALOG_PASSWORD: u8 = 2;
 
-/// A plugin's question.
+/// A plugin's challenge.
 ///
-/// Each answer that cannot be given is empty: the server then refuses in its own words, and
-/// counts no broken handshake against this host.
+/// If no answer can be given, the answer is empty: the server then refuses with its own error, and
+/// does not count a broken handshake against this host.
 #[derive(Debug, Clone)]
 pub struct Challenge {
     /// The plugin's name.
     pub plugin: Vec<u8>,
-    /// What it sent along.
+    /// The data that the plugin sent.
     pub scramble: Vec<u8>,
 }
 
@@ -42,8 +42,8 @@ impl Challenge {
         }
     }
 
-    /// The challenge of an auth switch. The plugins of MySQL end their scramble with a NUL; those
-    /// of MariaDB send 32 bytes, of which the last may be zero as any other.
+    /// The challenge of an auth switch. The plugins of MySQL end their scramble with a NUL. The plugins
+    /// of MariaDB send 32 bytes, and the last byte may happen to be zero.
     pub fn switched(plugin: &[u8], data: &[u8]) -> Self {
         let scramble = match data {
             [scramble @ .., 0] if scramble.len() == SCRAMBLE_BYTES => scramble,
@@ -93,7 +93,7 @@ impl Challenge {
         })
     }
 
-    /// The password for a known key, or the request for the server's.
+    /// The password encrypted for a known key, or the request for the server's key.
     fn encrypted(
         &self,
         password: &Password,
@@ -112,7 +112,8 @@ impl Challenge {
         Answer::new(encrypted.unwrap_or_default())
     }
 
-    /// The answer to what the plugin says next, when it wants one. For parsec it has random bytes of its own.
+    /// The answer to the plugin's next packet, if the plugin wants an answer. For parsec the answer contains random
+    /// bytes.
     ///
     /// # Errors
     /// The channel is not private enough for the password.
@@ -139,7 +140,7 @@ impl Challenge {
             }
             (CACHING_SHA2_PASSWORD | SHA256_PASSWORD, key) => match channel.server_key() {
                 ServerKey::Asked => self.encrypted_for(password, key),
-                // It was not asked for.
+                // The proxy has not asked for a key.
                 ServerKey::Refused | ServerKey::Known(_) => Answer::default(),
             },
             (PARSEC, salt) => {
@@ -160,7 +161,7 @@ fn in_clear(password: &Password) -> Answer {
     Answer::new([password.expose(), &[0]].concat())
 }
 
-/// dialog's questions are for people; only that for the password can be answered.
+/// dialog's questions are for people; the proxy can answer only the question for the password.
 fn reply(question: &[u8], password: &Password, privacy: Privacy) -> Answer {
     match question {
         [kind, ..] if kind >> 1 == DIALOG_PASSWORD && privacy.lets_pass(DIALOG) => {

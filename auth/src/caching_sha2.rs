@@ -9,8 +9,8 @@ use crate::digest::{sha256, xor};
 use crate::secret::{Password, is_same};
 use crate::sha_crypt::{DIGEST_CHARACTERS, digest_text};
 
-/// The longest password of the plugin, in bytes (`CACHING_SHA2_PASSWORD_MAX_PASSWORD_LENGTH`); it
-/// bounds what a stranger can make us compute.
+/// The longest password of the plugin, in bytes (`CACHING_SHA2_PASSWORD_MAX_PASSWORD_LENGTH`). It
+/// limits what an unknown client can make the proxy compute.
 pub(crate) const PASSWORD_BYTES_MAX: usize = 256;
 /// Bytes of a client's answer to the scramble.
 pub(crate) const ANSWER_BYTES: usize = 32;
@@ -82,19 +82,19 @@ impl fmt::Debug for CachingSha2Hash {
     }
 }
 
-/// `SHA256(SHA256(password))`: what a server remembers of a password that was right, so that the next
-/// login needs no more than the scramble.
+/// `SHA256(SHA256(password))`: a server remembers it of a password that was right, so that the next
+/// login needs only the scramble.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FastEntry([u8; 32]);
 
 impl FastEntry {
-    /// What is remembered of `password`.
+    /// The entry of `password`.
     pub fn of(password: &[u8]) -> Self {
         let stage1 = Zeroizing::new(sha256(&[password]));
         Self(sha256(&[&*stage1]))
     }
 
-    /// Whether `answer` is the answer to `scramble` of somebody who knows the password.
+    /// Whether `answer` is the right answer to `scramble` for the password.
     pub fn is_answered(&self, scramble: &[u8], answer: &[u8]) -> bool {
         let Ok(answer) = <[u8; ANSWER_BYTES]>::try_from(answer) else {
             return false;

@@ -1,32 +1,32 @@
-//! How a password may pass to a backend: who could listen on the connection, and by whose key the password may be
-//! encrypted if somebody could.
+//! How the proxy may send a password to a backend: whether attackers could listen on the connection, and for which key
+//! the password may be encrypted if they could.
 //!
-//! A key that a server presents on a connection in clear proves nothing: any server that answers there can present its own
-//! and has the password then.
+//! A key that a server presents on a connection in clear proves nothing: any server that answers can present its own
+//! key, and gets the password.
 
 use crate::Privacy;
 
-/// By whose RSA key a password may be encrypted on a connection that others may listen to.
+/// The RSA key for which a password may be encrypted on a connection that attackers may listen to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerKey<'a> {
-    /// By none.
+    /// No key.
     Refused,
-    /// By the one that the server presents.
+    /// The key that the server presents.
     Asked,
-    /// By this one, in PEM.
+    /// This key, in PEM.
     Known(&'a [u8]),
 }
 
 /// A connection to a backend, as far as passwords are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channel<'a> {
-    /// Who could listen.
+    /// Who could listen on the connection.
     pub privacy: Privacy,
-    /// By whose key a password may be encrypted.
+    /// The key for which a password may be encrypted.
     pub key: ServerKey<'a>,
 }
 
-/// A password would have to pass in full, and may not on this connection.
+/// The server wants the whole password, which must not be sent on this connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the server asks for the full password, which the proxy does not send over a connection in clear. Use TLS \
@@ -35,13 +35,13 @@ pub struct Channel<'a> {
 pub struct NotPrivate;
 
 impl<'a> Channel<'a> {
-    /// Nobody has configured anything about keys.
+    /// A connection without any configured key.
     pub fn keyless(privacy: Privacy) -> Self {
         let key = ServerKey::Refused;
         Self { privacy, key }
     }
 
-    /// The key that may be used; the one that the server presents is good enough where no stranger can answer.
+    /// The key that may be used. The server's own key is good enough if no attacker can answer on the connection.
     pub fn server_key(self) -> ServerKey<'a> {
         match (self.key, self.privacy) {
             (ServerKey::Refused, Privacy::Local | Privacy::Tls) => ServerKey::Asked,

@@ -21,18 +21,18 @@ pub struct FaultyAccount {
 /// What is wrong with an `[[account]]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AccountFault {
-    /// Its hash is of no plugin.
+    /// No plugin has a hash of this form.
     #[error("its hash is none of mysql_native_password, caching_sha2_password or ed25519")]
     StrangeHash,
-    /// Its hash has a plugin's form and no sense.
+    /// The hash has a plugin's form, but is invalid.
     #[error("{0}")]
     Hash(#[from] MalformedHash),
-    /// Its host has a slash and is no network.
+    /// The host has a slash, but is no network.
     #[error(
         "its host is no network: an IPv4 address with a mask (10.0.0.0/255.0.0.0) or its length, 1 to 32 (10.0.0.0/8); for IPv6 use networks"
     )]
     Network,
-    /// Its host is a network that no address is in: there are bits to the right of the mask.
+    /// The host is a network that no address matches: there are bits to the right of the mask.
     #[error("no address is in its host's network: bits to the right of its mask are not zero")]
     EmptyNetwork,
     /// Its host is a name.
@@ -45,7 +45,7 @@ pub enum AccountFault {
 /// The directory of the configured accounts; `secret` as for [`Directory::new`].
 ///
 /// # Errors
-/// Every account that cannot be used.
+/// The accounts that cannot be used.
 pub fn configured(
     accounts: &[AccountConfig],
     secret: [u8; 32],
@@ -104,8 +104,8 @@ fn account(config: &AccountConfig) -> Result<Account, AccountFault> {
     })
 }
 
-/// An ed25519 hash proves a client and logs in nowhere; without another backend login the backend
-/// itself has to examine the client.
+/// An ed25519 hash proves a client, but yields no credential for a backend. Without another backend login the
+/// backend itself must examine the client.
 fn login_method(config: &AccountConfig) -> Result<LoginMethod, AccountFault> {
     let verifier = verifier(config)?;
     let is_dead_end = matches!(verifier, Verifier::Ed25519(_)) && config.backend_user.is_none();

@@ -1,4 +1,4 @@
-//! Why a login is refused, and what its client is told: the servers' own numbers and texts.
+//! Why a login is refused, and the error that the client gets: the servers' own numbers and texts.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use crate::Dialect;
 /// Why a login is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
-    /// No such account here, a wrong password, or a requirement not met: they sound alike.
+    /// An unknown account, a wrong password, or an unmet requirement: the client gets the same error.
     Access {
         /// Whether a password was tried.
         password_used: bool,
     },
-    /// An answer of a length that its plugin never gives.
+    /// The answer has a length that its plugin never gives.
     Handshake,
-    /// The client cannot be asked for what the account needs (no PLUGIN_AUTH).
+    /// The client does not support the plugin that the account needs (no PLUGIN_AUTH).
     ClientTooOld,
     /// The password was right; the account is locked.
     Locked,
-    /// The client uses no TLS, and the server takes no such clients.
+    /// The client uses no TLS, and the server accepts only clients with TLS.
     InsecureTransport,
 }
 

@@ -1,4 +1,4 @@
-//! All accounts of a moment, and the one that a server would find.
+//! A snapshot of accounts, and the search for the account that a server would find.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use crate::{
 /// An immutable snapshot of accounts.
 pub struct Directory {
     rules: Rules,
-    /// By user; each user's from the most specific host to the least.
+    /// The accounts by user. Each user's accounts are sorted from the most specific host to the least.
     accounts: HashMap<String, Vec<Arc<KnownAccount>>>,
-    /// What users that do not exist are examined by: one of each kind, as often as it occurs.
+    /// Verifiers for users that do not exist: the kind of each account, as often as it occurs.
     kinds: Vec<Verifier>,
     secret: [u8; 32],
     secure_transport: SecureTransport,
@@ -34,8 +34,8 @@ impl fmt::Debug for Directory {
 }
 
 impl Directory {
-    /// Orders the accounts. `secret` are 32 random bytes that stay the same from snapshot to snapshot
-    /// (so that a stranger is always asked by the same plugin) and are told nobody.
+    /// Sorts the accounts. `secret` are 32 random bytes that stay the same from snapshot to snapshot
+    /// (so that an unknown user is always examined by the same plugin) and never leave the process.
     pub fn new(
         rules: Rules,
         accounts: impl IntoIterator<Item = Account>,
@@ -59,7 +59,7 @@ impl Directory {
         }
     }
 
-    /// The same accounts but for those of `users`, which are these now. `None`: nothing has changed.
+    /// The directory with the accounts of `users` replaced by `accounts`. `None`: nothing has changed.
     pub fn with_users(&self, users: &[String], accounts: Vec<Account>) -> Option<Self> {
         let now = Self::new(self.rules, accounts, self.secret);
         let is_same = |user: &String| self.accounts.get(user) == now.accounts.get(user);
@@ -80,7 +80,7 @@ impl Directory {
         })
     }
 
-    /// The same accounts, with no others beside them if `refuses`: users that are not known are refused.
+    /// The directory with or without the rule that unknown users are refused.
     #[must_use]
     pub fn refusing_unknown_users(self, refuses: bool) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Directory {
         }
     }
 
-    /// Whether users that are not known are refused.
+    /// Whether unknown users are refused.
     pub(crate) fn refuses_unknown_users(&self) -> bool {
         self.refuses_unknown_users
     }
@@ -102,7 +102,7 @@ impl Directory {
         user.is_some_and(|user| self.accounts.contains_key(user))
     }
 
-    /// The same accounts of a server that demands this of all its clients.
+    /// The directory of a server that has this setting for all its clients.
     #[must_use]
     pub fn with_secure_transport(self, secure_transport: SecureTransport) -> Self {
         Self {
@@ -111,12 +111,12 @@ impl Directory {
         }
     }
 
-    /// What the server demands of all its clients.
+    /// Whether the server demands a secure transport of all its clients.
     pub fn secure_transport(&self) -> SecureTransport {
         self.secure_transport
     }
 
-    /// The rules it is searched by.
+    /// The rules by which accounts are found.
     pub fn rules(&self) -> Rules {
         self.rules
     }
@@ -126,13 +126,13 @@ impl Directory {
         self.accounts.values().flatten()
     }
 
-    /// Whether this very account is among them, as it was.
+    /// Whether the directory has this account unchanged.
     pub fn has(&self, id: &AccountId) -> bool {
         let of_user = self.accounts.get(id.user());
         of_user.is_some_and(|of_user| of_user.iter().any(|it| it.id() == id))
     }
 
-    /// Whether there is an account of the same user and host, whatever else has changed of it.
+    /// Whether there is an account of the same user and host, even if the rest of it has changed.
     pub fn has_name(&self, id: &AccountId) -> bool {
         let of_user = self.accounts.get(id.user());
         of_user.is_some_and(|of_user| of_user.iter().any(|it| it.host.as_str() == id.host()))
@@ -147,15 +147,14 @@ impl Directory {
             && self.accounts == other.accounts
     }
 
-    /// Whether a client's host must be known by name before [`Directory::find`] can find as the server
-    /// does.
+    /// Whether the name of a client's host must be known before [`Directory::find`] can find what the server finds.
     pub fn needs_host_names(&self) -> bool {
         self.accounts()
             .any(|it| it.needs_host_name(self.rules.names))
     }
 
-    /// The account that a server would take for `user` from `origin`: of those that match, the one
-    /// with the most specific host, and of two such the named one before the anonymous.
+    /// The account that a server would take for `user` from `origin`: the matching account with the most
+    /// specific host. If a named and an anonymous account have equally specific hosts, the named one.
     pub fn find(&self, user: &[u8], origin: &Origin) -> Option<&Arc<KnownAccount>> {
         let named = std::str::from_utf8(user).ok();
         let named = named.and_then(|user| self.first_match(user, origin));
@@ -173,8 +172,8 @@ impl Directory {
         }
     }
 
-    /// What somebody is examined by who does not exist: the motions of an account of this directory,
-    /// always the same ones for one name, and nobody passes.
+    /// The verifiers for a user that does not exist: they go through the steps of some account of this directory,
+    /// always the same steps for the same name, and no client passes.
     pub fn decoy(&self, user: &[u8]) -> Arc<[Verifier]> {
         let random = sha256(&[&self.secret, user]);
         let [a, b, c, d, ..] = random;
@@ -188,8 +187,8 @@ impl Directory {
         Arc::new([unknown])
     }
 
-    /// Whether this is the password of `user` from `origin`, by an account that is examined here. Names
-    /// that nobody has take as long.
+    /// Whether this is the password of `user` from `origin`, for an account that the proxy examines. The check
+    /// takes as long for users that do not exist.
     pub fn proves(&self, user: &[u8], origin: &Origin, password: &Password) -> bool {
         let account = self.find(user, origin);
         let verifiers = match account.map(|account| &account.login_method) {
@@ -200,11 +199,11 @@ impl Directory {
         asked.fold(false, |is_right, it| it.is_password(password) | is_right)
     }
 
-    /// As [`Directory::find`], with a word on how sure that is: where the name of the client's host is
-    /// not known, an account that is matched by names may be the one a server would take.
+    /// As [`Directory::find`], but says if the result is unsure: if the name of the client's host is
+    /// not known, the server might take an account that matches by name.
     ///
-    /// An anonymous account by name is not taken into account where the user has an account too. It
-    /// would come first for clients from that one host, to everybody's surprise.
+    /// An anonymous account with a host name is ignored if an account of the user was found. It would come
+    /// first for clients from that one host, which administrators do not expect.
     pub(crate) fn search(&self, user: &[u8], origin: &Origin) -> Search<'_> {
         let found = self.find(user, origin);
         let user = std::str::from_utf8(user).ok();
@@ -230,19 +229,19 @@ impl Directory {
     }
 }
 
-/// What a directory knows of a user.
+/// The result of a search in a directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Search<'a> {
-    /// This one.
+    /// This account.
     Found(&'a Arc<KnownAccount>),
     /// There is no such user.
     Nobody,
-    /// That depends on the name of the client's host.
+    /// The account depends on the name of the client's host, which is not known.
     Unsure,
 }
 
 impl Dialect {
-    /// What a server of this family names in its greeting unless it is told otherwise.
+    /// The plugin that a server of this family names in its greeting by default.
     pub fn default_plugin(self) -> Plugin {
         match self {
             Self::MariaDb => Plugin::Native,
@@ -251,24 +250,24 @@ impl Dialect {
     }
 }
 
-/// The servers' order: the most specific host, of equally specific ones the named user's, and then
-/// (what they leave to chance until the next FLUSH PRIVILEGES) the greater text.
+/// The servers' order: the most specific host first, then named users before anonymous ones, and then the
+/// greater text (the servers leave this last step to chance until the next FLUSH PRIVILEGES).
 fn order(account: &Account, dialect: Dialect) -> (Rank, bool, Reverse<&str>) {
     let host = &account.host;
     let is_anonymous = account.user.is_empty();
     (host.rank(dialect), is_anonymous, Reverse(host.as_str()))
 }
 
-/// What users that do not exist are examined by where these do.
+/// The kinds of verifiers of these accounts, for users that do not exist.
 fn kinds(by_user: &HashMap<String, Vec<Arc<KnownAccount>>>) -> Vec<Verifier> {
     let accounts = by_user.values().flatten();
     let mut kinds: Vec<Verifier> = accounts.filter_map(|it| kind(it)).collect();
-    // A map has no order, but a stranger must meet the same plugin each time.
+    // A map has no order, but an unknown user must get the same plugin each time.
     kinds.sort_by_key(number_of);
     kinds
 }
 
-/// The verifier that decides how an account's exam looks from outside, without its secret.
+/// The verifier that decides how an account's login looks from outside, without its secret.
 fn kind(account: &Account) -> Option<Verifier> {
     let LoginMethod::Examined(verifiers) = &account.login_method else {
         return None;
@@ -286,7 +285,7 @@ fn number_of(kind: &Verifier) -> u8 {
 }
 
 impl HostPattern {
-    /// `%`: from everywhere.
+    /// `%`: every host.
     pub fn any(dialect: Dialect) -> Self {
         Self::new("%", dialect)
     }

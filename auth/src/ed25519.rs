@@ -1,5 +1,5 @@
-//! MariaDB's ed25519: the signature scheme of that name, but its private key is made of the password
-//! itself, of any length, where the scheme hashes a seed of 32 bytes (`plugin/auth_ed25519/ref10`).
+//! MariaDB's ed25519: the signature scheme of that name. But the private key is the hash of the password
+//! itself, of any length; the scheme hashes a seed of 32 bytes (`plugin/auth_ed25519/ref10`).
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Ed25519Key {
     }
 }
 
-/// What a password is to the scheme.
+/// The scheme's values that are derived from a password.
 struct Secret {
     scalar: Zeroizing<Scalar>,
     prefix: Zeroizing<[u8; 32]>,

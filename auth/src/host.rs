@@ -1,4 +1,4 @@
-//! From where an account may come: patterns of hosts, matched and ordered by the servers' own rules.
+//! The hosts of accounts: patterns, matched and ordered by the servers' own rules.
 //!
 //! MySQL: `sql/auth/sql_auth_cache.cc` (`update_hostname`, `compare_hostname`, `ACL_compare`,
 //! `get_sort`). MariaDB: `sql/sql_acl.cc` and `sql/privilege.h`'s neighbour `sql_acl_getsort.inl`.
@@ -6,21 +6,21 @@
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Whose rules hold.
+/// The server family whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// MariaDB's.
     MariaDb,
-    /// MySQL's from 8.0.23 on, which knows `a.b.c.d/n`.
+    /// MySQL's from 8.0.23 on, which has `a.b.c.d/n`.
     MySql,
     /// MySQL's up to 8.0.22.
     MySqlWithoutCidr,
 }
 
-/// Whether a server asks for the names of its clients' addresses.
+/// Whether a server looks up the names of its clients' addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Names {
-    /// It does; 127.0.0.1 and ::1 are `localhost` then.
+    /// It looks them up; 127.0.0.1 and ::1 are `localhost` then.
     Resolved,
     /// It was started with skip_name_resolve.
     Skipped,
@@ -29,9 +29,9 @@ pub enum Names {
 /// How a server finds accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rules {
-    /// Whose.
+    /// The server family.
     pub dialect: Dialect,
-    /// With or without names.
+    /// Whether host names are looked up.
     pub names: Names,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn release(version: &str) -> (u32, u32, u32) {
     (next(), next(), next())
 }
 
-/// Where a client comes from.
+/// The address and the host name of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     address: Option<IpAddr>,
@@ -71,7 +71,7 @@ impl Origin {
         }
     }
 
-    /// TCP. `name` is what a reverse lookup gave that was confirmed, if anybody asked.
+    /// TCP. `name` is the confirmed result of a reverse lookup, if there was a lookup.
     pub fn tcp(address: IpAddr, name: Option<String>) -> Self {
         Self {
             address: Some(address.to_canonical()),
@@ -84,7 +84,7 @@ impl Origin {
         self.address
     }
 
-    /// What the servers call it, in errors and in USER().
+    /// The host as the servers show it, in errors and in USER().
     pub fn shown(&self, names: Names) -> String {
         match (self.name_by(names), self.address) {
             (Some(name), _) => name.to_owned(),
@@ -93,7 +93,7 @@ impl Origin {
         }
     }
 
-    /// Whether it is known by all that a server would match it by.
+    /// Whether the name is known, or the server does not match by names.
     pub(crate) fn has_name(&self, names: Names) -> bool {
         names == Names::Skipped || self.name_by(names).is_some()
     }
@@ -112,7 +112,7 @@ impl Origin {
 
 const LOCALHOST: &str = "localhost";
 
-/// Only these two: other addresses of 127.0.0.0/8 are looked up (`ip_to_hostname`).
+/// Whether an address is `localhost`. Other addresses of 127.0.0.0/8 are looked up (`ip_to_hostname`).
 fn is_local(address: IpAddr) -> bool {
     address == IpAddr::V4(Ipv4Addr::LOCALHOST)
         || address == IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)
@@ -133,7 +133,7 @@ enum HostPatternKind {
     Network { bits: u32, mask: u32, form: Form },
 }
 
-/// How a network was written; MySQL sorts by it, in this order.
+/// How a network was written; MySQL sorts by the form, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Address,
@@ -155,13 +155,13 @@ impl HostPattern {
         &self.text
     }
 
-    /// Whether it can only be matched by somebody's name.
+    /// Whether only a client's host name can match the pattern.
     pub fn needs_host_name(&self) -> bool {
         let is_name = |byte: u8| !(byte.is_ascii_digit() || b".:%_/".contains(&byte));
         self.text.bytes().any(is_name) && self.text != LOCALHOST && !self.text.contains(':')
     }
 
-    /// The address and the mask it is matched by, where it is an IPv4 network.
+    /// The address and the mask, if the pattern is an IPv4 network.
     pub(crate) fn network(&self) -> Option<(u32, u32)> {
         match self.kind {
             HostPatternKind::Network { bits, mask, .. } => Some((bits, mask)),
@@ -174,7 +174,7 @@ impl HostPattern {
         if let (HostPatternKind::Network { bits, mask, .. }, Some(IpAddr::V4(address))) =
             (self.kind, origin.address)
         {
-            // Not masked on the right: 10.1.2.3/8 is nobody's address, as with the servers.
+            // `bits` is not masked: no address matches 10.1.2.3/8, as with the servers.
             return address.to_bits() & mask == bits;
         }
         let pattern = self.text.as_bytes();
@@ -186,15 +186,15 @@ impl HostPattern {
             })
     }
 
-    /// Sorts from the most specific to the least.
+    /// The rank by which patterns are sorted, from the most specific to the least.
     pub(crate) fn rank(&self, dialect: Dialect) -> Rank {
         match (dialect, self.kind) {
             (Dialect::MariaDb, _) => Rank {
                 network: None,
                 pattern: mariadb_breadth(self.text.as_bytes()),
             },
-            // MySQL: whatever has an address comes before whatever has a name or a pattern. 0.0.0.0 is
-            // none (`a.host.ip != 0`).
+            // MySQL: hosts with an address come before hosts with a name or a pattern. 0.0.0.0 does not
+            // count as an address (`a.host.ip != 0`).
             (
                 Dialect::MySql,
                 HostPatternKind::Network {
@@ -206,7 +206,7 @@ impl HostPattern {
                 network: Some((form, Reverse(mask))),
                 pattern: mysql_breadth(self.text.as_bytes()),
             },
-            // An address and more, such as 10.0.0.1%: its address counts, with a mask of nothing.
+            // An address with more text, such as 10.0.0.1%: its address counts, with a mask of 0.
             (Dialect::MySql, HostPatternKind::Text) if begins_with_address(&self.text) => Rank {
                 network: Some((Form::Address, Reverse(0))),
                 pattern: mysql_breadth(self.text.as_bytes()),
@@ -231,14 +231,14 @@ impl HostPatternKind {
             }),
         };
         match network {
-            // No mask, no network (`ip_mask && …`).
+            // Without a mask it is no network (`ip_mask && …`).
             Some((bits, mask @ 1.., form)) => Self::Network { bits, mask, form },
             _ => Self::Text,
         }
     }
 }
 
-/// Four numbers up to 255.
+/// The bits of an address of four numbers up to 255.
 fn octets(text: &str) -> Option<u32> {
     let mut numbers = text.split('.').map(|number| {
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -249,7 +249,7 @@ fn octets(text: &str) -> Option<u32> {
     numbers.next().is_none().then(|| address.to_bits())
 }
 
-/// `calc_ip` where more follows, but no mask.
+/// Whether an address begins the text and more text follows, but no mask (`calc_ip`).
 fn begins_with_address(text: &str) -> bool {
     let end = text.find(|character: char| !(character.is_ascii_digit() || character == '.'));
     end.is_some_and(|end| {
@@ -258,7 +258,7 @@ fn begins_with_address(text: &str) -> bool {
     })
 }
 
-/// MySQL from 8.0.23 on wants a netmask's ones side by side; the others take any.
+/// Whether a netmask is valid. MySQL from 8.0.23 on wants its ones side by side; other servers take any mask.
 fn is_accepted(mask: u32, dialect: Dialect) -> bool {
     dialect != Dialect::MySql || mask.leading_ones() + mask.trailing_zeros().min(32) >= 32
 }
@@ -267,13 +267,13 @@ fn cidr(length: &str, dialect: Dialect) -> Option<u32> {
     let is_number = length.bytes().all(|byte| byte.is_ascii_digit());
     let length = length.parse::<u32>().ok().filter(|_| is_number)?;
     match (dialect, length) {
-        // Not 0, whose mask is none: nobody matches.
+        // Not 0: its mask is 0, and no address matches.
         (Dialect::MySql, 1..=32) => Some(u32::MAX << (32 - length)),
         _ => None,
     }
 }
 
-/// How specific a host is: the lower, the more.
+/// How specific a host is: the lower, the more specific.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rank {
     network: Option<(Form, Reverse<u32>)>,
@@ -297,8 +297,8 @@ const MANY: u8 = b'%';
 const ONE: u8 = b'_';
 const ESCAPE: u8 = b'\\';
 
-/// MySQL's `get_sort`, turned round: no wildcard, then the later the first wildcard the better, then
-/// `%`, then nothing.
+/// MySQL's `get_sort`, reversed: first no wildcard, then the later the first wildcard the earlier, then
+/// `%`, then the empty pattern.
 fn mysql_breadth(pattern: &[u8]) -> u64 {
     let sort = match first_wildcard(pattern) {
         None if pattern.is_empty() => 0,
@@ -321,8 +321,8 @@ fn first_wildcard(pattern: &[u8]) -> Option<usize> {
     None
 }
 
-/// MariaDB's `get_magic_sort` of a host: by how many texts a pattern matches. `%` is broadest by the
-/// length it may stand for, then by how many there are of it; `_` is less broad.
+/// MariaDB's `get_magic_sort` of a host: by how many texts a pattern matches. `%` is broadest, by the
+/// length that it may stand for, then by the number of `%`; `_` is less broad.
 fn mariadb_breadth(pattern: &[u8]) -> u64 {
     const LENGTH_MAX: u64 = 255;
     const DIGIT: u64 = LENGTH_MAX + 1;
@@ -359,7 +359,7 @@ fn mariadb_breadth(pattern: &[u8]) -> u64 {
 /// LIKE's match: `%` any bytes, `_` one, `\` takes the next as it is.
 fn is_like(text: &[u8], pattern: &[u8], fold: impl Fn(&u8) -> u8) -> bool {
     let (mut text, mut pattern) = (text, pattern);
-    // Where to go on if what follows the last `%` fails: one byte further.
+    // Where to retry if the part after the last `%` does not match: one byte further.
     let mut again: Option<(&[u8], &[u8])> = None;
     loop {
         match (pattern, text) {

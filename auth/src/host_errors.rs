@@ -1,4 +1,4 @@
-//! Hosts whose logins failed too often in a row are blocked until an administrator lifts it, as by the servers'
+//! Hosts whose logins failed too often in a row are blocked until an administrator unblocks them, as by the servers'
 //! `max_connect_errors`.
 //!
 //! Memory is bounded: the host that failed longest ago is forgotten first.
@@ -64,7 +64,7 @@ impl HostErrors {
         count
     }
 
-    /// Nothing is left half done under the lock, so a panic elsewhere is no reason to stop here.
+    /// A panic under the lock leaves no half-made change, so a poisoned lock is still good.
     fn locked(&self) -> MutexGuard<'_, LruCache<IpAddr, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

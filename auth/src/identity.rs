@@ -1,4 +1,4 @@
-//! Which account it is, for whoever keeps something by account: pools, counts, held passwords.
+//! The identity of an account, as a key: pools, counts and held passwords are kept by it.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::Account;
 
-/// Where an account is known from.
+/// Where the proxy knows an account from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// The proxy's configuration.
@@ -26,7 +26,7 @@ struct Identity {
     user: String,
     host: String,
     source: Source,
-    /// Of all of the above and the secrets, keyed by the directory's secret.
+    /// The digest of all fields above and the account's secrets, keyed by the directory's secret.
     digest: [u8; 32],
 }
 
@@ -41,7 +41,7 @@ impl AccountId {
         }))
     }
 
-    /// The account's user; empty: anybody's.
+    /// The account's user; empty: an anonymous account.
     pub fn user(&self) -> &str {
         &self.0.user
     }
@@ -51,7 +51,7 @@ impl AccountId {
         &self.0.host
     }
 
-    /// Where the account is known from.
+    /// Where the proxy knows the account from.
     pub fn source(&self) -> Source {
         self.0.source
     }
@@ -65,7 +65,7 @@ impl PartialEq for AccountId {
 
 impl Eq for AccountId {}
 
-/// By name, so that a walk through accounts is the same in each process: the digests' keys are random.
+/// Sorts by name, so that the order is the same in each process: the digests' keys are random.
 impl Ord for AccountId {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |id: &Self| (id.0.source, id.0.digest);
@@ -87,7 +87,7 @@ impl Hash for AccountId {
 }
 
 impl fmt::Display for AccountId {
-    /// As servers write it.
+    /// The account as servers write it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "'{}'@'{}'", self.0.user, self.0.host)
     }

@@ -1,9 +1,9 @@
-//! The RSA exchange by which `caching_sha2_password` and `sha256_password` carry a password over a
-//! connection that others may listen to.
+//! The RSA exchange with which `caching_sha2_password` and `sha256_password` send a password over a
+//! connection that attackers may listen to.
 //!
-//! Over a private leg (TLS, Unix socket) the plugin sends the password and its NUL as they are; over
-//! another the same bytes, xor'ed with the scramble, encrypted with RSA-OAEP (SHA-1) for a public
-//! key that the receiver sends in PEM (`sha2_password.cc`: `encrypt_RSA_public_key`,
+//! Over a private connection (TLS, Unix socket) the plugin sends the password and its NUL in clear. Over
+//! any other connection it sends the same bytes, xor'ed with the scramble, encrypted with RSA-OAEP (SHA-1)
+//! for a public key that the receiver sends in PEM (`sha2_password.cc`: `encrypt_RSA_public_key`,
 //! `decrypt_RSA_private_key`).
 
 use std::fmt;
@@ -18,19 +18,19 @@ use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
 use zeroize::Zeroizing;
 
-/// Bytes of a password that is encrypted for our key, whose size is that of the servers' keys.
+/// Bytes of a password that is encrypted for the proxy's key, which has the size of the servers' keys.
 pub const CIPHERTEXT_BYTES: usize = 256;
 
-/// What can go wrong; the text completes "key exchange: …".
+/// Why the exchange failed; the text completes "key exchange: …".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyExchangeError {
-    /// What the backend sent is no key.
+    /// The backend has sent no valid key.
     #[error("the backend's public key is not a PEM public key")]
     BackendKey,
     /// The password does not fit the backend's key.
     #[error("the password cannot be encrypted for the backend (longer than its key allows?)")]
     Encrypt,
-    /// What the client sent is not for our key.
+    /// The client's password is not encrypted for the proxy's key.
     #[error(
         "the client's password is not encrypted for the proxy's key (it may hold the backend's public key; let it ask for the key, or use TLS)"
     )]
@@ -92,7 +92,7 @@ impl OwnKey {
     }
 }
 
-/// Takes some tenths of a second, once per process.
+/// Makes the key. It takes some tenths of a second, once per process.
 fn generate() -> Option<KeyPair> {
     let private = PrivateDecryptingKey::generate(KeySize::Rsa2048).ok()?;
     let der: PublicKeyX509Der<'_> = private.public_key().as_der().ok()?;

@@ -1,4 +1,4 @@
-//! What was proven: for the fast path of clients and for the backends' own questions.
+//! The credentials that clients have proven: for the fast path of clients, and for logins to backends.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{AccountId, Accounts, Credential, Password};
 
-/// The credentials held, by account. An account that changes is another one, and nothing is held for it.
+/// The credentials by account. An account that changes gets a new id, and no credential is held for it.
 #[derive(Default)]
 pub struct Keyring {
     held: HashMap<AccountId, Credential>,
@@ -19,7 +19,7 @@ impl fmt::Debug for Keyring {
 }
 
 impl Keyring {
-    /// Keeps what proved `account`; a password stays where half of it comes.
+    /// Keeps the credential that proved `account`. A password is not replaced by a stage-1 hash.
     pub fn hold(&mut self, account: &AccountId, credential: Credential) {
         let half = matches!(credential, Credential::NativeStage1(_));
         if !(half && self.password(account).is_some()) {
@@ -27,7 +27,7 @@ impl Keyring {
         }
     }
 
-    /// What logs `account` in to a backend, if it is held.
+    /// The credential that logs `account` in to a backend, if it is held.
     pub fn find(&self, account: &AccountId) -> Option<&Credential> {
         self.held.get(account)
     }
@@ -40,17 +40,17 @@ impl Keyring {
         }
     }
 
-    /// Forgets what is held for `account`: a backend refused it.
+    /// Forgets the credential of `account`, because a backend refused it.
     pub fn forget(&mut self, account: &AccountId) {
         self.held.remove(account);
     }
 
-    /// Forgets what is held for accounts that are not there any more, or not as they were.
+    /// Forgets the credentials of accounts that were removed or changed.
     pub fn keep_only(&mut self, accounts: &Accounts) {
         self.held.retain(|id, _| accounts.has(id));
     }
 
-    /// For how many accounts something is held.
+    /// The number of accounts with a credential.
     pub fn len(&self) -> usize {
         self.held.len()
     }
@@ -61,8 +61,8 @@ impl Keyring {
     }
 }
 
-/// One keyring for all workers, so that what one has proven is proven for all. Locked at logins
-/// only, for a look-up in a map and a copy of a few bytes.
+/// One keyring for all workers, so that a credential proven on one worker serves all of them. It is locked
+/// at logins only, for a look-up in a map and a copy of a few bytes.
 #[derive(Debug, Default)]
 pub struct SharedKeyring(Mutex<Keyring>);
 
@@ -92,7 +92,7 @@ impl SharedKeyring {
         self.locked().keep_only(accounts);
     }
 
-    /// Nothing is left half done under the lock, so a panic elsewhere is no reason to stop here.
+    /// A panic under the lock leaves no half-made change, so a poisoned lock is still good.
     fn locked(&self) -> MutexGuard<'_, Keyring> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Who may log in, and how it is proven: decisions over bytes and values, without a socket or a clock.
+//! Which clients may log in, and how they prove it: decisions over bytes and values, without a socket or a clock.
 //!
 //! ```text
 //!   a client logs in to the proxy                     the proxy logs in to a backend
@@ -10,12 +10,12 @@
 //! ```
 //!
 //! Both sides of every password plugin are here once: [`Challenge`] answers a backend, [`ServerAuthentication`]
-//! examines a client as the servers do it. [`Directory`] holds accounts and finds the one that a
-//! server would find; [`configured`] makes accounts of the configuration, [`learned`] of rows of the
-//! grant tables, and [`Accounts`] is the snapshot of both. [`Keyring`] holds what was proven,
-//! [`HostErrors`] counts the failed logins of hosts. [`Throttle`] says how long an answer to somebody who guesses waits.
+//! examines a client as the servers do. [`Directory`] holds accounts and finds the account that a
+//! server would find. [`configured`] makes accounts from the configuration, [`learned`] from rows of the
+//! grant tables, and [`Accounts`] is the snapshot of both. [`Keyring`] holds proven credentials. [`HostErrors`]
+//! counts the failed logins of hosts. [`Throttle`] says how long the answer to a client that guesses is delayed.
 //!
-//! Whatever is secret is wiped when dropped, compared in equal time, and shows itself as `…`.
+//! Secrets are wiped when they are dropped, compared in constant time, and printed as `…`.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing)]

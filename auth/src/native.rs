@@ -38,7 +38,7 @@ impl NativeHash {
         Self(sha1(&[stage1.expose()]))
     }
 
-    /// What a right answer to `scramble` reveals; `None` for a wrong one.
+    /// The stage-1 hash that a right answer to `scramble` reveals; `None` for a wrong answer.
     pub(crate) fn reveal(&self, scramble: &[u8], answer: &[u8; 20]) -> Option<NativeStage1> {
         let stage1 = NativeStage1::new(xor(*answer, &sha1(&[scramble, &self.0])));
         is_same(&Self::of_stage1(&stage1).0, &self.0).then_some(stage1)

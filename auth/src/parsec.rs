@@ -8,16 +8,16 @@ use aws_lc_rs::signature::Ed25519KeyPair;
 use system::Entropy;
 use zeroize::Zeroizing;
 
-/// The key derivation that the salt is for, PBKDF2.
+/// The byte that stands for the key derivation PBKDF2.
 const PBKDF2: u8 = b'P';
 /// The iterations are 1024 times a power of two; the server allows exponents up to 3.
 const EXPONENT_MAX: u8 = 3;
 const ITERATIONS: u32 = 1024;
-/// Bytes of either side's randomness.
+/// Random bytes of each side.
 const NONCE_BYTES: usize = 32;
 
-/// The answer to a salt packet: our own random bytes and the signature. `None` where the packet is
-/// not one that a server sends.
+/// The answer to a salt packet: the proxy's own random bytes and the signature. `None` if no server
+/// sends a packet like this.
 pub(crate) fn answer(
     entropy: &Entropy,
     scramble: &[u8],

@@ -6,9 +6,9 @@ use wire::auth::{CACHING_SHA2_PASSWORD, MYSQL_NATIVE_PASSWORD};
 pub const CLIENT_ED25519: &[u8] = b"client_ed25519";
 /// MariaDB's default from 11.6 on.
 pub const PARSEC: &[u8] = b"parsec";
-/// Sends the password as it is: PAM and LDAP on MySQL.
+/// Sends the password in clear: PAM and LDAP on MySQL.
 pub const MYSQL_CLEAR_PASSWORD: &[u8] = b"mysql_clear_password";
-/// Asks questions, for the password too: PAM on MariaDB.
+/// Asks questions, also for the password: PAM on MariaDB.
 pub const DIALOG: &[u8] = b"dialog";
 
 /// caching_sha2_password, server: the scramble was right and known.
@@ -34,7 +34,7 @@ pub enum Plugin {
 }
 
 impl Plugin {
-    /// What the client's side is called on the wire.
+    /// The name of the client's side on the wire.
     pub fn client_name(self) -> &'static [u8] {
         match self {
             Self::Native => MYSQL_NATIVE_PASSWORD,
@@ -50,10 +50,10 @@ impl Plugin {
             .find(|plugin| plugin.client_name() == name)
     }
 
-    /// Whether the scramble of a greeting that named `greeting` is a challenge for it.
+    /// Whether the scramble of a greeting that named `greeting` is a challenge for this plugin.
     ///
-    /// mysql_native_password takes everybody's, caching_sha2_password its own only, and ed25519 signs
-    /// 32 bytes, which no greeting has.
+    /// mysql_native_password takes the scramble of every greeting, caching_sha2_password only that of a greeting that
+    /// named it, and ed25519 signs 32 bytes, which no greeting has.
     pub(crate) fn takes_greeting_of(self, greeting: Self) -> bool {
         match self {
             Self::Native => true,

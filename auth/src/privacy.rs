@@ -4,19 +4,19 @@ use wire::auth::{CACHING_SHA2_PASSWORD, SHA256_PASSWORD};
 
 use crate::plugin::{DIALOG, MYSQL_CLEAR_PASSWORD};
 
-/// Who could listen in on one leg.
+/// Who could listen on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privacy {
-    /// Anybody on the way.
+    /// Every machine on the network path.
     Open,
-    /// Nobody but this machine's root: a Unix socket.
+    /// Only this machine's root: a Unix socket.
     Local,
-    /// Nobody.
+    /// No one: the connection is encrypted with TLS.
     Tls,
 }
 
 impl Privacy {
-    /// Whether `plugin` (its client's name) sends a password in clear here.
+    /// Whether `plugin` (its client's name) may send a password in clear over this connection.
     ///
     /// A Unix socket is private enough for caching_sha2_password, on both ends
     /// (`is_secure_transport`), but not for sha256_password, which wants TLS (`my_vio_is_encrypted`).

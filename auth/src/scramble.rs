@@ -7,8 +7,8 @@ use wire::greeting::SCRAMBLE_BYTES;
 pub struct Scramble([u8; SCRAMBLE_BYTES]);
 
 impl Scramble {
-    /// Makes a challenge of random bytes: seven bits each, no NUL and no `$`
-    /// (`generate_user_salt`). Bytes that are so already stay as they are.
+    /// Makes a challenge from random bytes: seven bits each, no NUL and no `$`
+    /// (`generate_user_salt`). Bytes that meet these rules already stay unchanged.
     pub fn of_random(random: [u8; SCRAMBLE_BYTES]) -> Self {
         Self(random.map(|byte| match byte & 0x7f {
             byte @ (0 | b'$') => byte + 1,

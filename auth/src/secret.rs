@@ -1,26 +1,26 @@
-//! What proves an account: kept out of `Debug`, compared in equal time, wiped when dropped.
+//! Secrets that prove an account: kept out of `Debug`, compared in constant time, wiped when dropped.
 
 use std::fmt;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use zeroize::Zeroizing;
 
-/// A password, as bytes of whatever character set it was typed in.
+/// A password, as bytes in the character set of the client.
 #[derive(Clone)]
 pub struct Password(Zeroizing<Vec<u8>>);
 
 impl Password {
-    /// Takes the password; the caller's copy is the caller's affair.
+    /// Makes a password. A copy that the caller keeps is not wiped.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
 
-    /// The password itself, for those who must compute with it or send it.
+    /// The password itself, for code that must compute with it or send it.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether there is none: the empty password.
+    /// Whether the password is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,9 +40,9 @@ impl fmt::Debug for Password {
     }
 }
 
-/// `SHA1(password)`: all that mysql_native_password needs of a password, and as good as one there.
+/// `SHA1(password)`: all that mysql_native_password needs of a password, and as secret as the password.
 ///
-/// A client's answer together with the stored hash reveals it, so who was examined by
+/// A client's answer together with the stored hash reveals it. So a client that was examined by
 /// mysql_native_password can be logged in to a backend without the password.
 #[derive(Clone)]
 pub struct NativeStage1(Zeroizing<[u8; 20]>);
@@ -72,16 +72,16 @@ impl fmt::Debug for NativeStage1 {
     }
 }
 
-/// What logs an account in to a backend.
+/// The credential that logs an account in to a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// Good for every plugin.
+    /// Sufficient for every plugin.
     Password(Password),
-    /// Good for mysql_native_password and nothing else.
+    /// Sufficient for mysql_native_password only.
     NativeStage1(NativeStage1),
 }
 
-/// Whether two secrets are the same, in a time that tells nothing but their lengths.
+/// Whether two secrets are the same, in a time that reveals only their lengths.
 pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     verify_slices_are_equal(a, b).is_ok()
 }

@@ -1,22 +1,22 @@
-//! A server that takes no client in clear (`require_secure_transport`).
+//! Servers that accept no clients without TLS (`require_secure_transport`).
 
 use crate::host::release;
 use crate::{Denial, Dialect};
 
-/// Whether a server takes clients in clear. A Unix socket is as good as TLS to it.
+/// Whether a server accepts clients without TLS. A Unix socket counts as secure, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SecureTransport {
-    /// It does.
+    /// The server accepts them.
     #[default]
     Optional,
-    /// It does not, and says why.
+    /// The server refuses them, with an error that names the reason.
     Required,
-    /// It does not, and says what it says to a wrong password: MariaDB 10.11 does, 11.8 says why.
+    /// The server refuses them with the error for a wrong password. MariaDB 10.11 does so; 11.8 names the reason.
     RequiredInSilence,
 }
 
 impl SecureTransport {
-    /// What a server of this version demands whose variable is on or off.
+    /// The requirement of a server of this version. `is_on`: its variable.
     pub fn of(version: &str, is_on: bool) -> Self {
         let is_mariadb = Dialect::of_version(version) == Dialect::MariaDb;
         match is_on {
@@ -26,7 +26,7 @@ impl SecureTransport {
         }
     }
 
-    /// What a client in clear is told.
+    /// The error for a client without TLS, if it is refused.
     pub fn denial(self, password_used: bool) -> Option<Denial> {
         match self {
             Self::Optional => None,

@@ -1,4 +1,4 @@
-//! The server's side: a client examined by the account's own plugin, as the servers do it.
+//! The server's side: the proxy examines a client by the account's own plugin, as the servers do.
 //!
 //! ```text
 //!   greeting sent ── response ──► begin
@@ -16,8 +16,8 @@
 //!                                            └ each state takes one payload of the client's
 //! ```
 //!
-//! An unknown user is examined by [`crate::Directory::decoy`], whose verifiers go through the same
-//! motions and never pass.
+//! An unknown user is examined by [`crate::Directory::decoy`]. Its verifiers go through the same
+//! steps and never pass.
 
 use std::sync::Arc;
 
@@ -31,38 +31,38 @@ use crate::plugin::{
 };
 use crate::{Credential, Denial, Password, Plugin, Privacy, Scramble, Verifier};
 
-/// What the client's handshake response (or COM_CHANGE_USER) says for the exam.
+/// The parts of the client's handshake response (or COM_CHANGE_USER) that concern authentication.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// The plugin it answers by; `None` without PLUGIN_AUTH.
+    /// The plugin that the client answers with; `None` without PLUGIN_AUTH.
     pub plugin: Option<&'a [u8]>,
     /// Its answer to the greeting's scramble.
     pub answer: &'a [u8],
-    /// How private its connection is.
+    /// How private the client's connection is.
     pub privacy: Privacy,
 }
 
-/// What comes of a client's payload.
+/// The result of a client's payload.
 #[derive(Debug)]
 #[must_use]
 pub enum Verdict {
-    /// Send this payload; the client's next one is for [`ServerAuthentication::receive`].
+    /// Send this payload, and give the client's next payload to [`ServerAuthentication::receive`].
     Send {
         /// A whole payload, without packet header.
         payload: Vec<u8>,
         /// The state that awaits the answer.
         exam: ServerAuthentication,
     },
-    /// Something to compute that takes milliseconds: to be run where nobody waits for it.
+    /// A computation that takes milliseconds: run it where it does not delay other sessions.
     Work(Work),
     /// The client has proven the account.
     Accepted(Passed),
-    /// The client is not let in. What it has shown may be held against other verifiers.
+    /// The client is refused. Its proof may be checked against other verifiers.
     Denied(Denial, Option<Shown>),
 }
 
-/// What a client has shown in an exam that it failed: should the account turn out to have changed
-/// meanwhile, it need not be asked again.
+/// The proof of a client whose login failed. If the account has changed meanwhile, the proof is checked
+/// again without asking the client.
 #[derive(Debug)]
 pub struct Shown {
     paper: Box<Paper>,
@@ -71,57 +71,57 @@ pub struct Shown {
 
 #[derive(Debug)]
 enum Proof {
-    /// To the challenge on the paper.
+    /// The answer to the challenge in [`Paper`].
     Answer(Vec<u8>),
     Password(Password),
 }
 
-/// A passed exam.
+/// The result of a successful authentication.
 #[derive(Debug)]
 pub struct Passed {
-    /// Goes before the OK (caching_sha2_password's "fast authentication done").
+    /// A payload to send before the OK (caching_sha2_password's "fast authentication done").
     pub payload: Option<Vec<u8>>,
-    /// What a backend login of the same account may use; `None` where the proof yields nothing
+    /// The credential for a backend login of the same account; `None` if the proof yields none
     /// (ed25519 by its public key).
     pub credential: Option<Credential>,
     /// Whether a password was tried; a server says so if it refuses later on.
     pub password_used: bool,
 }
 
-/// One client's exam, awaiting the client's next payload.
+/// The authentication of one client, which awaits the client's next payload.
 #[derive(Debug)]
 pub struct ServerAuthentication {
     paper: Paper,
     awaits: Awaits,
 }
 
-/// What is known all along.
+/// The data that all states of an authentication share.
 #[derive(Debug)]
 struct Paper {
-    /// Any of them will do; in order, those of one plugin side by side.
+    /// The account's verifiers, any one of which suffices. Verifiers of the same plugin stand side by side.
     verifiers: Arc<[Verifier]>,
-    /// The first of the verifiers that the client is examined by.
+    /// The index of the first verifier that the client is examined by now.
     at: usize,
     held: Option<Password>,
     plugin: Plugin,
-    /// What the client was challenged with, by this plugin.
+    /// The challenge that the client got for this plugin.
     challenge: Vec<u8>,
     greeting: Plugin,
     scramble: Scramble,
     privacy: Privacy,
-    /// Where the next challenge comes from.
+    /// The random bytes that the next challenge is made of.
     fresh: [u8; 32],
     password_used: bool,
 }
 
-/// What the client's next payload is.
+/// The content of the client's next payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaits {
     /// The plugin's answer to its challenge.
     Answer,
-    /// The password, or the request for our key.
+    /// The password, or the request for the proxy's key.
     Password,
-    /// The password encrypted for our key.
+    /// The password, encrypted for the proxy's key.
     Ciphertext,
 }
 
@@ -142,9 +142,9 @@ enum Task {
 impl ServerAuthentication {
     /// Begins with the client's response to a greeting that named `greeting` and held `scramble`.
     ///
-    /// `verifiers` are the account's; any of them will do, and they are asked in order. `held` is the
-    /// account's password if it was proven before. `fresh` are 32 random bytes, of which the next
-    /// challenge is made if the client has to be asked by another plugin.
+    /// `verifiers` are the account's: they are tried in order, and any one suffices. `held` is the
+    /// account's password if it was proven before. `fresh` are 32 random bytes, from which the next
+    /// challenge is made if the client must be asked by another plugin.
     pub fn begin(
         greeting: Plugin,
         scramble: &Scramble,
@@ -155,7 +155,7 @@ impl ServerAuthentication {
     ) -> Verdict {
         let of_client = match candidate.plugin {
             Some(name) => Plugin::of_client_name(name),
-            // From a time when there was no other.
+            // Clients without PLUGIN_AUTH are from a time when this was the only plugin.
             None => Some(Plugin::Native),
         };
         let Some(first) = verifiers.first() else {
@@ -192,7 +192,7 @@ impl ServerAuthentication {
         let work = match self.awaits {
             Awaits::Answer => return paper.judge(payload),
             Awaits::Password if paper.privacy.lets_pass(paper.plugin.client_name()) => {
-                // The last byte is the NUL, whatever it is (`plaintext_password(pkt, pkt_len - 1)`).
+                // The last byte counts as the NUL, whatever its value (`plaintext_password(pkt, pkt_len - 1)`).
                 match payload.split_last() {
                     Some((_, password)) => Task::Check(Password::new(password)),
                     None => return paper.fail(None),
@@ -209,7 +209,7 @@ impl ServerAuthentication {
 }
 
 impl Work {
-    /// Does it. `own_key` is the proxy's, whose making takes some tenths of a second once.
+    /// Runs the computation. `own_key` is the proxy's key. Making the key takes some tenths of a second, once.
     pub fn run(self, own_key: &OwnKey) -> Verdict {
         let paper = self.paper;
         match self.task {
@@ -231,8 +231,8 @@ impl Work {
 }
 
 impl Shown {
-    /// The judgement by other verifiers, as far as they are of the plugin that the client was examined
-    /// by. Nothing more is asked of the client.
+    /// Checks the proof against other verifiers, as far as they are of the plugin that the client was examined
+    /// by. The client is not asked again.
     pub fn judge(self, verifiers: &[Verifier]) -> Verdict {
         let Self { mut paper, proof } = self;
         let (plugin, greeting) = (paper.plugin, paper.greeting);
@@ -250,7 +250,7 @@ impl Shown {
 }
 
 impl Paper {
-    /// The plugin's first judgement.
+    /// Checks the client's first answer to the plugin.
     fn judge(mut self, answer: &[u8]) -> Verdict {
         self.password_used = match self.plugin {
             Plugin::Native => !answer.is_empty(),
@@ -274,7 +274,7 @@ impl Paper {
         let credential = match <&[u8; 20]>::try_from(answer) {
             Ok(answer) => self.first_of(|it| it.check_native(&self.challenge, answer)),
             Err(_) if answer.is_empty() => self.if_empty(),
-            // Only clients that are broken, or probe, do that.
+            // Only broken or probing clients send such an answer.
             Err(_) => return Verdict::Denied(Denial::Handshake, None),
         };
         match credential {
@@ -304,7 +304,7 @@ impl Paper {
     }
 
     fn judge_password(self, password: Password) -> Verdict {
-        // All are asked, so that the time does not tell which one it was.
+        // All verifiers are asked, so that the time does not reveal which one matched.
         let asked = self.group().iter();
         let is_right = asked.fold(false, |is_right, it| it.is_password(&password) | is_right);
         match is_right {
@@ -318,7 +318,7 @@ impl Paper {
         is_empty.then(|| Credential::Password(Password::new("")))
     }
 
-    /// The verifiers that judge the same answer: those of the plugin the client was asked by.
+    /// The verifiers that check the same answer: the next verifiers of the plugin that the client was asked by.
     fn group(&self) -> &[Verifier] {
         let rest = self.verifiers.get(self.at..).unwrap_or_default();
         let same = |it: &&Verifier| it.plugin(Some(self.plugin), self.greeting) == self.plugin;
@@ -331,7 +331,7 @@ impl Paper {
         found.fold(None, |first, next| first.or(next))
     }
 
-    /// Not by this plugin; by the next one, if the account has another.
+    /// The proof failed for this plugin. Goes on with the account's next plugin, if it has one.
     fn fail(mut self, proof: Option<Proof>) -> Verdict {
         self.at += self.group().len().max(1);
         match self.verifiers.get(self.at) {
@@ -358,8 +358,8 @@ impl Paper {
         })
     }
 
-    /// Asks by another plugin. As with the servers, the greeting's scramble is used again where it
-    /// is a challenge for that plugin.
+    /// Asks the client by another plugin. As the servers do, it uses the greeting's scramble again if that
+    /// is a challenge for the plugin.
     fn switch(mut self) -> Verdict {
         let [random @ .., _, _, _, _, _, _, _, _, _, _, _, _] = self.fresh;
         self.challenge = match self.plugin {
@@ -370,7 +370,7 @@ impl Paper {
         self.fresh = sha256(&[b"the next challenge", &self.fresh]);
         let mut payload = Vec::new();
         put_auth_switch(&mut payload, self.plugin.client_name(), &self.challenge);
-        // MariaDB's plugins count their bytes, MySQL's end them with a NUL.
+        // MariaDB's plugins know the challenge's length, MySQL's plugins end it with a NUL.
         if self.plugin != Plugin::Ed25519 {
             payload.push(0);
         }
@@ -391,7 +391,7 @@ impl Paper {
     }
 }
 
-/// caching_sha2_password's "no password".
+/// Whether the answer is caching_sha2_password's "no password".
 fn is_empty_password(answer: &[u8]) -> bool {
     matches!(answer, [] | [0])
 }

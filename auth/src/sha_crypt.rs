@@ -14,8 +14,8 @@ pub(crate) const DIGEST_CHARACTERS: usize = 43;
 const HASH_BYTES: usize = 32;
 const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The digest's text. Takes a millisecond or more for 5,000 rounds, and grows with the square of the
-/// password's length: bound it before.
+/// The digest's text. It takes a millisecond or more for 5,000 rounds, and grows with the square of the
+/// password's length: callers must limit the length.
 pub(crate) fn digest_text(
     password: &[u8],
     salt: &[u8],
@@ -48,7 +48,7 @@ pub(crate) fn digest_text(
     text_of(&mixed)
 }
 
-/// Password and salt, stirred by the bits of the password's length.
+/// The hash of password and salt, mixed by the bits of the password's length.
 fn first_mix(password: &[u8], salt: &[u8]) -> [u8; HASH_BYTES] {
     let other = Zeroizing::new(sha256(&[password, salt, password]));
     let other_run = stretched(&other, password.len());
@@ -61,7 +61,7 @@ fn first_mix(password: &[u8], salt: &[u8]) -> [u8; HASH_BYTES] {
     sha256(&parts)
 }
 
-/// `length` bytes of `hash`, over and over.
+/// `length` bytes: `hash` repeated.
 fn stretched(hash: &[u8; HASH_BYTES], length: usize) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(hash.iter().copied().cycle().take(length).collect())
 }
@@ -82,7 +82,7 @@ fn text_of(hash: &[u8; HASH_BYTES]) -> Zeroizing<[u8; DIGEST_CHARACTERS]> {
     text
 }
 
-/// The lowest six bits first.
+/// Writes characters of six bits each, the lowest bits first.
 fn put(characters: &mut [u8], mut bits: u32) {
     for character in characters {
         *character = ALPHABET[(bits & 63) as usize];

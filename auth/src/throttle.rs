@@ -7,7 +7,7 @@
 //! ```
 //!
 //! One user's failures do not delay other users of the same address. An address counts the users that failed
-//! there, and its count delays nobody while more logins succeed than users fail.
+//! there, and its count delays no login while more logins succeed than users fail.
 //!
 //! Memory is bounded: the record that was changed longest ago is forgotten first.
 
@@ -20,7 +20,7 @@ use lru::LruCache;
 
 use crate::digest::sha256;
 
-/// How much is forgiven and how fast it gets slow.
+/// How many failures are free, and how fast the delays grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThrottleLimits {
     /// Failures of one user from one address that cost nothing: people mistype.
@@ -58,11 +58,11 @@ pub struct Throttle {
     records: LruCache<Key, Record>,
 }
 
-/// An IPv6 address counts by its /64, of which one customer has all.
+/// An IPv6 address counts by its /64 network, because one customer has all of its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     address: IpAddr,
-    /// A digest: names are as long as strangers like.
+    /// A digest of the user's name, because clients may send names of any length.
     user: Option<[u8; 32]>,
 }
 
@@ -79,7 +79,7 @@ struct Record {
 const ADDRESS_COUNT_MAX: u32 = 1_000;
 
 impl Throttle {
-    /// Nobody has failed yet.
+    /// A throttle without failures.
     pub fn new(limits: ThrottleLimits) -> Self {
         Self {
             limits,
@@ -98,8 +98,8 @@ impl Throttle {
         self.delay(address, user, now)
     }
 
-    /// How long the next answer to this user from this address waits, before it is known whether the
-    /// login is right: a right guess must not be told by its speed.
+    /// How long the next answer to this user from this address waits. The delay begins before the login is
+    /// checked: the time of the answer must not reveal a right guess.
     pub fn delay(&self, address: IpAddr, user: &[u8], now: Duration) -> Duration {
         // The usual case: no name is digested.
         if self.is_empty() {
@@ -124,7 +124,7 @@ impl Throttle {
         });
     }
 
-    /// Changes a record, which begins anew if it is old; returns it.
+    /// Changes a record, and returns it. A record that is too old begins at zero.
     fn change(&mut self, key: Key, now: Duration, change: impl FnOnce(&mut Record)) -> Record {
         let mut record = self.record(&key, now);
         change(&mut record);
@@ -142,7 +142,7 @@ impl Throttle {
         self.records.len()
     }
 
-    /// Whether nobody is.
+    /// Whether no address and no user is remembered.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -164,8 +164,8 @@ impl Throttle {
     }
 }
 
-/// One throttle for all workers, so that guessing at several at once gains nothing. Locked at logins
-/// only, for a few look-ups in a map.
+/// One throttle for all workers, so that a client gains nothing if it guesses on several workers. It is locked
+/// at logins only, for a few look-ups in a map.
 #[derive(Debug)]
 pub struct SharedThrottle(Mutex<Throttle>);
 
@@ -190,7 +190,7 @@ impl SharedThrottle {
         self.locked().succeeded(address, user, now);
     }
 
-    /// Nothing is left half done under the lock, so a panic elsewhere is no reason to stop here.
+    /// A panic under the lock leaves no half-made change, so a poisoned lock is still good.
     fn locked(&self) -> MutexGuard<'_, Throttle> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

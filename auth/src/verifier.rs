@@ -1,4 +1,4 @@
-//! What an account is verified by, and the one check of each plugin.
+//! The verifiers of accounts, and the check of each plugin.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use crate::native::{self, NativeHash};
 use crate::secret::{Credential, NativeStage1, Password, is_same};
 use crate::{Plugin, Scramble};
 
-/// What a client's answers are held against.
+/// What a client's answers are checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verifier {
     /// mysql_native_password's hash.
     Native(NativeHash),
     /// caching_sha2_password's hash.
     CachingSha2(CachingSha2Hash),
-    /// ed25519's public key. It proves the client and yields nothing for a backend.
+    /// ed25519's public key. It proves the client, but yields no credential for a backend.
     Ed25519(Ed25519Key),
-    /// The password itself: any plugin will do.
+    /// The password itself: every plugin can check it.
     Password(Password),
-    /// No password, said as the plugin says it (ed25519 has no way to).
+    /// No password, in the plugin's own form (ed25519 has none).
     Empty(Plugin),
-    /// Nobody gets in, and nobody can tell that from a wrong password: the motions are those of the
+    /// No client passes. From outside this looks like a wrong password, because the steps are those of the
     /// verifier inside.
     Never(Box<Verifier>),
 }
@@ -52,7 +52,7 @@ impl Verifier {
         .ok_or(MalformedHash(plugin))
     }
 
-    /// The same plugin with a secret that nobody knows, made of 32 random bytes.
+    /// A verifier that never passes, of the same plugin, with an unknown secret made of 32 random bytes.
     pub(crate) fn unknown(&self, random: [u8; 32]) -> Self {
         if let Self::Never(inner) = self {
             return inner.unknown(random);
@@ -69,14 +69,14 @@ impl Verifier {
                 let salt = *Scramble::of_random(first(&more(0))).as_bytes();
                 Self::CachingSha2(CachingSha2Hash::unknown(salt, digest))
             }
-            // Of a password, since not every 32 bytes are a key.
+            // Made from a password, because not every 32 bytes are a key.
             Plugin::Ed25519 => Self::Ed25519(Ed25519Key::of(&more(0))),
         };
         Self::Never(Box::new(unknown))
     }
 
-    /// By which plugin a client is examined that came with `client` (if that is one of ours) where
-    /// the greeting named `greeting`.
+    /// The plugin that examines a client. `client`: the plugin that the client uses, if the proxy knows it.
+    /// `greeting`: the plugin that the greeting named.
     pub(crate) fn plugin(&self, client: Option<Plugin>, greeting: Plugin) -> Plugin {
         match self {
             Self::Native(_) => Plugin::Native,
@@ -91,7 +91,7 @@ impl Verifier {
         }
     }
 
-    /// mysql_native_password: whether no password is the right one.
+    /// mysql_native_password: whether the account has no password.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Empty(_) => true,
@@ -100,7 +100,7 @@ impl Verifier {
         }
     }
 
-    /// mysql_native_password: what a right answer yields.
+    /// mysql_native_password: the credential that a right answer yields.
     pub(crate) fn check_native(&self, scramble: &[u8], answer: &[u8; 20]) -> Option<Credential> {
         match self {
             Self::Native(hash) => {
@@ -117,7 +117,7 @@ impl Verifier {
         }
     }
 
-    /// ed25519: whether an answer is right, and what it yields.
+    /// ed25519: whether an answer is right, and the credential that it yields.
     pub(crate) fn check_signature(
         &self,
         nonce: &[u8],
@@ -134,8 +134,8 @@ impl Verifier {
         }
     }
 
-    /// caching_sha2_password's fast path, which needs a password that is known: the account's, or the
-    /// one that `held` says was proven before.
+    /// caching_sha2_password's fast path, which needs a known password: the account's, or `held`, the
+    /// password that was proven before.
     pub(crate) fn check_fast(
         &self,
         held: Option<&Password>,
@@ -152,7 +152,7 @@ impl Verifier {
         (is_right & !known.is_empty()).then(|| Credential::Password(known.clone()))
     }
 
-    /// caching_sha2_password's full authentication: whether this is the password. Takes
+    /// caching_sha2_password's full authentication: whether this is the password. It takes
     /// milliseconds.
     pub(crate) fn is_password(&self, password: &Password) -> bool {
         match self {
@@ -165,7 +165,7 @@ impl Verifier {
         }
     }
 
-    /// The bytes that make it what it is, for a fingerprint.
+    /// The bytes that identify the verifier, for a fingerprint.
     pub(crate) fn fingerprint_bytes(&self) -> Vec<&[u8]> {
         match self {
             Self::Native(hash) => vec![b"native", hash.as_bytes()],

@@ -1,4 +1,4 @@
-//! Conversations of the proxy's own on a backend connection: a command of its own, and the whole reply.
+//! The proxy's own exchanges on a backend connection: it sends a command and reads the whole reply.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -14,21 +14,21 @@ use crate::connection_error::ConnectionError;
 use crate::own_reply::{OwnReply, note_changes, own_command};
 use crate::pool_env::PoolEnv;
 
-/// How long a backend has to answer a statement of the proxy's own.
+/// How long a backend may take to answer a statement of the proxy's own.
 const TIMEOUT_OWN: Duration = Duration::from_secs(30);
 
-/// The same for COM_STMT_PREPARE: 65,535 parameters and 4,096 columns with long names.
+/// The most that the reply to COM_STMT_PREPARE may have, in bytes: 65,535 parameters and 4,096 columns with long names.
 pub const PREPARED_BYTES_MAX: usize = 32 << 20;
 
 /// The most that the reply to a statement of the proxy's own may have, in bytes.
 const OWN_REPLY_BYTES_MAX: usize = 1 << 20;
 
-/// What becomes of a reply that is longer than so many bytes.
+/// What happens if a reply is longer than this number of bytes.
 #[derive(Clone, Copy)]
 enum Limit {
-    /// Its connection is of no use any more.
+    /// The connection is given up.
     Breaks(usize),
-    /// It is heard to its end and not kept.
+    /// The reply is read to its end and dropped.
     Drops(usize),
 }
 
@@ -49,7 +49,7 @@ impl BackendConn {
         self.read_reply(env, command).await
     }
 
-    /// Asks several questions, in one write where that is possible.
+    /// Asks several questions, in one write if possible.
     pub async fn ask_all(
         &mut self,
         env: &PoolEnv,
@@ -85,7 +85,7 @@ impl BackendConn {
         env: &PoolEnv,
         command: Command,
     ) -> Result<OwnReply, ConnectionError> {
-        // What is prepared may wait for a table that is being changed; all else is answered at once.
+        // A PREPARE may wait for a table that is being altered; every other command is answered at once.
         if command == Command::STMT_PREPARE {
             let limit = Limit::Breaks(PREPARED_BYTES_MAX);
             return self.read_whole_reply(env, command, limit).await;
@@ -93,7 +93,7 @@ impl BackendConn {
         self.read_reply_within(env, command, Duration::ZERO).await
     }
 
-    /// The same for a command that may take `wait` longer than others.
+    /// Reads the reply to a command that may take `wait` longer than others.
     pub async fn read_reply_within(
         &mut self,
         env: &PoolEnv,
@@ -105,7 +105,7 @@ impl BackendConn {
         read.unwrap_or(Err(ConnectionError::Unexpected("no answer in time")))
     }
 
-    /// Asks for a row. Of one that is longer than an own reply may be nothing is kept.
+    /// Asks for one row. If the reply is longer than `OWN_REPLY_BYTES_MAX`, none of it is kept.
     pub async fn ask_short(
         &mut self,
         env: &PoolEnv,
@@ -116,8 +116,8 @@ impl BackendConn {
         asked.unwrap_or(Err(ConnectionError::Unexpected("no answer in time")))
     }
 
-    /// Sends a statement that is not the proxy's own idea, and waits for its reply as long as that takes.
-    /// Of one that is longer than `bytes_max` nothing is kept.
+    /// Sends a statement that does not come from the proxy itself, and waits for its reply without
+    /// a time limit. If the reply is longer than `bytes_max`, none of it is kept.
     pub async fn ask_in_part(
         &mut self,
         env: &PoolEnv,
@@ -187,7 +187,7 @@ impl BackendConn {
     }
 }
 
-/// A statement's text behind what the capabilities put in front of it.
+/// Encodes a statement's text, after the bytes that the capabilities require in front of it.
 pub fn text(conn: &BackendConn, statement: impl AsRef<[u8]>) -> Vec<u8> {
     let mut argument = Vec::new();
     let query = Query {
@@ -195,6 +195,6 @@ pub fn text(conn: &BackendConn, statement: impl AsRef<[u8]>) -> Vec<u8> {
         text: statement.as_ref(),
     };
     query.encode(conn.capabilities, &mut argument);
-    // The command's own byte is put in front by whoever sends it.
+    // The caller puts the command byte in front.
     argument.split_off(1)
 }

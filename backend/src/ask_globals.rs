@@ -15,11 +15,11 @@ use crate::global_variables::Names;
 use crate::own_reply::{OwnReply, table};
 use crate::pool_env::PoolEnv;
 
-/// Errors that say that a variable is not there, or is not global: `ER_UNKNOWN_SYSTEM_VARIABLE`,
+/// Errors for a variable that does not exist or is not global: `ER_UNKNOWN_SYSTEM_VARIABLE`,
 /// `ER_INCORRECT_GLOBAL_LOCAL_VAR`.
 const NOT_THERE: [u16; 2] = [1193, 1238];
 
-/// Looks at the global variables of a connection's backend.
+/// Reads the global variables of a connection's backend.
 pub async fn refresh(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), ConnectionError> {
     let globals = &env.shared.globals;
     let backend = conn.backend.id;
@@ -63,7 +63,7 @@ fn question(names: &Names) -> String {
     question
 }
 
-/// The global variables that have a session variable beside them.
+/// Asks for the global variables that also exist as session variables.
 async fn ask_names(env: &PoolEnv, conn: &mut BackendConn) -> Result<Names, ConnectionError> {
     let server = conn.state.server();
     let statement = match server {

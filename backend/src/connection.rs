@@ -1,4 +1,4 @@
-//! A backend connection that sessions take turns on.
+//! A backend connection that sessions share in turn.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -25,59 +25,60 @@ use crate::sub_pool::SubPool;
 use link::leg::Leg;
 use session::track_settings::SessionTrackSettings;
 
-/// How long a backend has to close its side.
+/// How long a backend may take to close its side.
 const TIMEOUT_FAREWELL: Duration = Duration::from_secs(1);
 
 /// A connection in the pool.
 pub type Connection = Box<BackendConn>;
 
-/// A connection, whoever has it.
+/// A pooled backend connection, idle or leased.
 pub struct BackendConn {
-    /// Its socket, and what waits to be sent.
+    /// The socket, and the bytes that wait to be sent.
     pub leg: Leg,
-    /// Where it leads.
+    /// The backend that it is connected to.
     pub backend: Arc<Backend>,
-    /// Its id there.
+    /// The connection's id at the backend.
     pub thread_id: u32,
-    /// What it was logged in with.
+    /// The capabilities that its login agreed on.
     pub capabilities: Capabilities,
-    /// What is known of the session that the server has there.
+    /// The known state of the server's session.
     pub state: ConnectionState,
-    /// How it greeted: a later login on it answers the same scramble.
+    /// The backend's greeting: a later login on this connection answers the same scramble.
     pub greeting: Greeting,
-    /// Whose it is.
+    /// The sub-pool that it belongs to.
     pub sub_pool: Rc<SubPool>,
-    /// What its login would have told a client.
+    /// The session variables that the server would have reported to a client at login.
     pub track_settings: Rc<SessionTrackSettings>,
-    /// What is prepared there, by COM_STMT_PREPARE.
+    /// The statements that are prepared here with COM_STMT_PREPARE.
     pub prepared: Prepared<StatementKey>,
-    /// Whose last statement ran here, and who may still ask about it.
+    /// The session whose last statement ran here, and which may still ask about it.
     pub owner: Option<Owner>,
-    /// It has been told what no other session may have (COM_SET_OPTION).
+    /// Whether it was given an option that no other session may have (COM_SET_OPTION).
     pub is_spoiled: bool,
-    /// It was told to tell of every GTID that it writes (MySQL's `session_track_gtids`).
+    /// Whether the server reports each GTID that it writes here (MySQL's `session_track_gtids`).
     pub tells_gtids: bool,
-    /// Which changes it has.
+    /// Which changes of the shared state this connection includes.
     pub epochs: Epochs,
     /// Statements to be closed with the next command.
     closing: Vec<BackendStatementId>,
-    /// Bytes read behind the end of a reply.
+    /// Bytes that were read after the end of a reply.
     inbox: Vec<u8>,
 }
 
-/// Up to which change of what all workers share a connection is as one that logs in now.
+/// Up to which change of the shared state a connection equals one that logs in now.
 #[derive(Debug, Default)]
 pub struct Epochs {
-    /// How many changes of privileges there had been when its login began.
+    /// How many changes of privileges there had been when the login began.
     pub trusted_at: Cell<u64>,
-    /// The same of global variables.
+    /// How many changes of global variables there had been when the login began.
     pub inherits_at: Cell<u64>,
-    /// How often kept statements had been asked to be closed when its own were closed.
+    /// How often workers had been asked to close kept statements when this connection last closed its kept statements.
     pub kept_since: Cell<u64>,
 }
 
 impl BackendConn {
-    /// One that has logged in. `ahead`: bytes that were read behind the login; `prepared_max`: how many statements are kept prepared.
+    /// Returns a connection that has logged in. `ahead`: bytes read after the login; `prepared_max`: how many
+    /// statements are kept prepared.
     pub fn new(
         leg: Leg,
         ahead: Vec<u8>,
@@ -105,7 +106,7 @@ impl BackendConn {
         }
     }
 
-    /// Whether its frames are compressed: each command then waits for the reply to the last.
+    /// Whether its frames are compressed. If so, each command has to wait for the reply to the last one.
     pub fn is_compressed(&self) -> bool {
         self.leg.transport.is_compressed()
     }
@@ -116,7 +117,7 @@ impl BackendConn {
         u32::from(owner.is_some_and(Owner::is_pending))
     }
 
-    /// How the ids of its packets are taken.
+    /// How the sequence ids of its packets are treated.
     pub fn sequences(&self) -> Sequences {
         match self.is_compressed() {
             true => Sequences::Renumbered,
@@ -124,8 +125,8 @@ impl BackendConn {
         }
     }
 
-    /// Whether it can be used: the other side has neither closed nor spoken while it lay idle, as far as
-    /// this worker has heard. What came before the client's command has been heard of.
+    /// Whether the connection can be used: the backend has neither closed it nor sent anything while it was
+    /// idle, as far as this worker knows. Bytes that came before the client's command are known by now.
     pub fn is_alive(&self) -> bool {
         let socket = self.leg.transport.socket();
         self.inbox.is_empty()
@@ -133,14 +134,13 @@ impl BackendConn {
             && socket.is_some_and(|socket| socket.is_silent())
     }
 
-    /// Whether its privileges or the global variables have changed since it logged in: it is not for
-    /// sessions any more.
+    /// Whether privileges or global variables have changed since it logged in. If so, it may serve no session any more.
     #[inline]
     pub fn is_outdated(&self, env: &PoolEnv) -> bool {
         self.has_old_privileges(env) || self.has_old_variables(env)
     }
 
-    /// Whether it has inherited other values than a connection that logs in now.
+    /// Whether it has inherited other values than a connection that logs in now would have.
     #[inline]
     fn has_old_variables(&self, env: &PoolEnv) -> bool {
         let globals = &env.shared.globals;
@@ -170,12 +170,12 @@ impl BackendConn {
         is_old
     }
 
-    /// Whether it can be lent: it lives, and is as one that logs in now.
+    /// Whether it can be leased: it is alive, and it equals a connection that logs in now.
     pub fn is_fit(&self, env: &PoolEnv) -> bool {
         self.is_alive() && !self.is_outdated(env)
     }
 
-    /// Sends commands, as far as the kernel takes them; the rest leaves while replies are awaited.
+    /// Sends commands, as far as the kernel takes them. The rest is sent while the proxy waits for replies.
     pub fn send(&mut self, packets: &[u8], context: &mut Context<'_>) {
         while let Some(id) = self.closing.pop() {
             let mut payload = Vec::new();
@@ -194,19 +194,19 @@ impl BackendConn {
         }
     }
 
-    /// Whether a statement is prepared here, and good for a client that has used such types: MySQL
-    /// converts parameters to types that others had given them before.
+    /// Whether a statement is prepared here and fits a client that has used these parameter types:
+    /// MySQL converts parameters to types that other clients have used before.
     pub fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
         let is_mysql = matches!(self.state.server(), sql::Server::MySql(_));
         self.prepared.id(key).is_some() && (!is_mysql || self.prepared.has_seen_only(key, types))
     }
 
-    /// A statement that nobody needs here any more.
+    /// Closes a statement that no session needs here any more, with the next command.
     pub fn close_statement(&mut self, id: BackendStatementId) {
         self.closing.push(id);
     }
 
-    /// What was prepared here is gone, and nobody has anything to ask any more.
+    /// Forgets the prepared statements and the pending answers, because the server has dropped them.
     pub fn forget_all(&mut self) {
         self.prepared.clear();
         self.closing.clear();
@@ -214,7 +214,7 @@ impl BackendConn {
         self.tells_gtids = false;
     }
 
-    /// Says COM_QUIT and closes, within a bound of time.
+    /// Sends COM_QUIT and closes the connection, within a time limit.
     pub async fn send_quit(&mut self) {
         self.leg.transport.begin_command();
         self.leg.append(&own_command(Command::QUIT, b""));
@@ -222,11 +222,11 @@ impl BackendConn {
             self.leg.drained().await?;
             self.leg.transport.close().await
         };
-        // It is left anyway.
+        // A time-out changes nothing: the connection is given up anyway.
         let _ = tokio::time::timeout(TIMEOUT_FAREWELL, farewell).await;
     }
 
-    /// Takes what has come of a reply. Ready with `Ok` when bytes were taken.
+    /// Reads the next bytes of a reply. Ready with `Ok` when bytes were read.
     pub fn poll_feed(
         &mut self,
         env: &PoolEnv,
@@ -234,7 +234,7 @@ impl BackendConn {
         context: &mut Context<'_>,
         sink: impl FnMut(Piece<'_>),
     ) -> Poll<Result<(), ConnectionError>> {
-        // What it does not take yet must not keep its answer back.
+        // If the backend does not take the rest of the command yet, its answer must still be read.
         let _ = self.leg.poll_drain_or_break(context);
         if !self.inbox.is_empty() {
             let taken = reply.feed(&mut self.inbox, sink)?;
@@ -256,7 +256,7 @@ impl BackendConn {
             && bytes.get(3) == Some(&0)
             && !self.leg.transport.is_compressed()
         {
-            // No reply begins with this sequence id: it was said before anything was asked.
+            // No reply begins with this sequence id: the server sent it before the command.
             return Poll::Ready(Err(ConnectionError::Farewell(number)));
         }
         let taken = reply.feed(bytes, sink)?;
@@ -265,8 +265,8 @@ impl BackendConn {
     }
 }
 
-/// The error by which a server ends a connection, if that is what comes instead of a reply: KILL, a
-/// shutdown, `wait_timeout`. It says nothing about the statement, which was not executed.
+/// Returns the error with which a server ends a connection, if that comes in place of a reply: KILL, a
+/// shutdown, `wait_timeout`. The error says nothing about the statement, which was not executed.
 pub fn farewell(bytes: &[u8]) -> Option<u16> {
     let ends = [
         ErrorCode::SERVER_SHUTDOWN,

@@ -29,7 +29,8 @@ struct Limits {
 }
 
 impl ConnectionLimits {
-    /// Notified when a connection may be opened or given back: the worker looks at its pool then.
+    /// Returns a handle that is notified when a connection may be opened or given back, so that the worker checks its
+    /// pool.
     pub fn subscribe(&self) -> Arc<Notify> {
         let subscriber = Arc::new(Notify::new());
         let known = self.known();
@@ -43,7 +44,8 @@ impl ConnectionLimits {
         notify(&subscribers);
     }
 
-    /// Parts of the limits for connections of an account to a backend, with the figures of this configuration.
+    /// Returns the parts of the limits for an account's connections to a backend, with the values of this
+    /// configuration.
     pub fn holdings(
         &self,
         config: &PoolConfig,
@@ -87,7 +89,7 @@ impl ConnectionLimits {
         Arc::clone(limit)
     }
 
-    /// What is to be seen of the limits of statements that run, by backend.
+    /// Returns the figures of the limits of running statements, by backend.
     pub fn running_figures(&self) -> Vec<(BackendId, LimitFigures)> {
         let known = self.known();
         let all = known.running.iter();
@@ -98,8 +100,8 @@ impl ConnectionLimits {
         all
     }
 
-    /// Takes what a worker's sessions do, and says how many of its idle ones have to give their connections up, by
-    /// account and backend.
+    /// Stores what a worker's sessions do. Returns how many of its idle sessions have to give up
+    /// their connections, by account and backend.
     pub fn take_uses(
         &self,
         worker: usize,
@@ -129,7 +131,7 @@ impl ConnectionLimits {
         given_up
     }
 
-    /// Whether an account is bounded at a backend.
+    /// Whether an account has a limit at a backend.
     pub fn is_bounded(&self, backend: BackendId, account: &AccountId) -> bool {
         let Limits { backends, kept, .. } = &mut *self.known();
         let limit = backends.get(&backend);
@@ -147,7 +149,7 @@ fn notify(subscribers: &Mutex<Vec<Arc<Notify>>>) {
     }
 }
 
-/// Nothing is left half done under these locks, so a panic elsewhere is no reason to stop here.
+/// No panic leaves the data under these locks half changed, so a panic in another thread is no reason to stop.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

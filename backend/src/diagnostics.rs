@@ -1,5 +1,5 @@
-//! The list of warnings and errors that a statement has left, put down when its connection went to
-//! somebody else, and the replies that are told from it.
+//! The list of warnings and errors of a statement, saved when another session took the connection,
+//! and the replies that the proxy makes from it.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,42 +11,42 @@ use wire::{Capabilities, ErrorCode, StatusFlags};
 
 use crate::own_reply::OwnReply;
 
-/// A whole list.
+/// A whole warning list.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
     /// How the reply to SHOW WARNINGS begins: the number of columns, and their definitions.
     head: Vec<Vec<u8>>,
     conditions: Vec<Condition>,
-    /// How many there were, which may be more than the list holds (`max_error_count`), and how many
-    /// errors among them.
+    /// How many conditions there were, which may be more than the list holds (`max_error_count`),
+    /// and how many of them were errors.
     counts: Cell<Option<(u64, u64)>>,
     /// The number and the SQLSTATE of the error that ended the statement.
     error: Option<(u16, [u8; 5])>,
 }
 
-/// One entry.
+/// One entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// Note, Warning or Error.
     pub level: Vec<u8>,
     /// Its number, in digits.
     pub code: Vec<u8>,
-    /// In `character_set_results`.
+    /// The message, in `character_set_results`.
     pub message: Vec<u8>,
 }
 
-/// Which rows are told.
+/// Which rows a reply contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionFilter {
     /// Warnings and errors.
     All,
-    /// Errors, and LIMIT counts them: MySQL.
+    /// Errors only, and LIMIT counts errors: MySQL.
     Errors,
-    /// Errors among those that LIMIT has counted: MariaDB.
+    /// Errors among the rows that LIMIT has counted: MariaDB.
     ErrorsOfThem,
 }
 
-/// How rows are told.
+/// The format of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// As rows of the text protocol.
@@ -63,7 +63,7 @@ impl Condition {
 }
 
 impl Diagnostics {
-    /// From the reply to SHOW WARNINGS; none where it makes no sense.
+    /// Reads the list from the reply to SHOW WARNINGS; `None` if the reply makes no sense.
     pub fn read(own: &OwnReply, capabilities: Capabilities) -> Option<Self> {
         let payloads: Vec<&[u8]> = own.payloads().collect();
         let head = ResultHead::decode(payloads.first()?, capabilities).ok()?;
@@ -72,8 +72,8 @@ impl Diagnostics {
             false => 0,
         };
         let (head, rows) = payloads.split_at_checked(1 + definitions)?;
-        // No level is so long that its row would begin so; an OK may be long, with what it tells of
-        // the session.
+        // A row cannot begin with this byte, because no level is so long. An OK packet may be long,
+        // because it reports changes of the session.
         let is_end = |payload: &[u8]| payload.first() == Some(&EOF);
         let conditions: Option<Vec<Condition>> = rows
             .iter()
@@ -88,17 +88,17 @@ impl Diagnostics {
         })
     }
 
-    /// This error has ended the statement.
+    /// Sets the error that ended the statement.
     pub fn failed_with(self, error: Option<(u16, [u8; 5])>) -> Self {
         Self { error, ..self }
     }
 
-    /// What the server has counted.
+    /// Sets the counts that the server has returned.
     pub fn are_counted(&self, conditions: u64, errors: u64) {
         self.counts.set(Some((conditions, errors)));
     }
 
-    /// Adds another list behind this one.
+    /// Appends another list.
     pub fn append(&mut self, later: &Self) {
         let (all, errors) = (self.count(), self.error_count());
         let (more, more_errors) = (later.count(), later.error_count());
@@ -107,7 +107,7 @@ impl Diagnostics {
         self.error = later.error.or(self.error);
     }
 
-    /// Adds an error behind what there is.
+    /// Appends an error.
     pub fn push_error(&mut self, code: ErrorCode, text: &str) {
         let (all, errors) = (self.count(), self.error_count());
         self.conditions.push(Condition {
@@ -125,14 +125,14 @@ impl Diagnostics {
         self.counts.set(None);
     }
 
-    /// Writes the last message anew.
+    /// Replaces the last message.
     pub fn rename_last(&mut self, rename: impl Fn(&[u8]) -> Vec<u8>) {
         if let Some(last) = self.conditions.last_mut() {
             last.message = rename(&last.message);
         }
     }
 
-    /// The same of all that have this number.
+    /// Replaces the messages of all conditions with this number.
     pub fn rename_each(&mut self, code: ErrorCode, rename: impl Fn(&[u8]) -> Vec<u8>) {
         let code = code.number.to_string().into_bytes();
         for condition in self.conditions.iter_mut().filter(|it| it.code == code) {
@@ -159,8 +159,8 @@ impl Diagnostics {
         &self.conditions
     }
 
-    /// The SQLSTATE of the condition at this place: of an error that ended the statement its own, else
-    /// what the servers give to its number.
+    /// Returns the SQLSTATE of the condition at this place. The error that ended the statement has
+    /// its own SQLSTATE; for other conditions it is the one that servers give to the number.
     pub fn sqlstate(&self, place: usize, is_mariadb: bool) -> [u8; 5] {
         let Some(condition) = self.conditions.get(place) else {
             return *b"HY000";
@@ -185,7 +185,7 @@ impl Diagnostics {
         }
     }
 
-    /// The reply to SHOW WARNINGS or SHOW ERRORS, packet headers and all, with ids from 0.
+    /// Returns the reply to SHOW WARNINGS or SHOW ERRORS, with packet headers and sequence ids from 0.
     pub fn warnings_reply(
         &self,
         told: ConditionFilter,
@@ -243,7 +243,7 @@ fn row(condition: &Condition, form: Form) -> Vec<u8> {
             text(&mut out, &condition.message);
         }
         Form::Binary => {
-            // The row's mark, and no NULL.
+            // The first byte of a binary row, and a NULL bitmap without a bit set.
             out.extend_from_slice(&[0, 0]);
             text(&mut out, &condition.level);
             let code = std::str::from_utf8(&condition.code).ok();

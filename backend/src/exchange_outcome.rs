@@ -8,7 +8,7 @@ use registry::session_control::Ask;
 use session::{Fingerprint, Outcome, Tally};
 use wire::StatusFlags;
 
-/// The flags that say something of the session; the others say something of one reply.
+/// The flags that describe the session; the other flags describe one reply.
 pub const LASTING: StatusFlags = StatusFlags(
     StatusFlags::IN_TRANS.0
         | StatusFlags::AUTOCOMMIT.0
@@ -17,23 +17,23 @@ pub const LASTING: StatusFlags = StatusFlags(
         | StatusFlags::ANSI_QUOTES.0,
 );
 
-/// A reply that has ended.
+/// An exchange whose reply has ended.
 #[derive(Debug)]
 pub struct Done {
-    /// Whether it was an ERR.
+    /// Whether the reply was an ERR.
     pub outcome: Outcome,
-    /// What was counted in it.
+    /// What was counted in the reply.
     pub tally: Tally,
-    /// The id of a packet that would follow.
+    /// The sequence id that the next packet would have.
     pub next_sequence: u8,
-    /// Of a reply that may have to be compared with another.
+    /// The fingerprint of a reply that may have to be compared with another one.
     pub fingerprint: Option<Fingerprint>,
-    /// What the error says that it ended with.
+    /// The text of the error with which the reply ended.
     pub message: Option<Box<[u8]>>,
 }
 
 impl Done {
-    /// The proxy has said the reply itself.
+    /// An exchange that the proxy has answered itself.
     pub fn answered_by_proxy() -> Self {
         Self {
             outcome: Outcome::Ok,
@@ -45,25 +45,25 @@ impl Done {
     }
 }
 
-/// A cut, and how far the command and its reply had come.
+/// A failed exchange, and how far the command and its reply had come.
 #[derive(Debug)]
 pub struct ExchangeError {
-    /// Why.
+    /// Why it failed.
     pub cut: Cut,
-    /// How far they had come.
+    /// How far the command and its reply had come.
     pub reached: Reached,
-    /// The id of an ERR that would fit; `None` within a packet.
+    /// The sequence id that an ERR to the client would have; `None` within a packet.
     pub sequence: Option<u8>,
 }
 
 /// How far a command, or its reply, had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reached {
-    /// No byte of the command has left.
+    /// No byte of the command was sent.
     Nobody,
-    /// The backend may have it.
+    /// The backend may have received the command.
     Backend,
-    /// The client has had some of the reply.
+    /// The client has received a part of the reply.
     Client,
 }
 
@@ -77,12 +77,12 @@ impl ExchangeError {
         }
     }
 
-    /// The connection that was held is gone.
+    /// The session's connection is gone.
     pub fn no_connection() -> Self {
         Self::unsent(ConnectionError::Unexpected("no connection").into())
     }
 
-    /// The command was sent; nothing of its reply has come.
+    /// The command was sent, and no byte of its reply has arrived.
     pub fn unanswered(cut: Cut) -> Self {
         Self {
             reached: Reached::Backend,
@@ -94,15 +94,15 @@ impl ExchangeError {
 /// Why an exchange did not end as it should.
 #[derive(Debug)]
 pub enum Cut {
-    /// The backend's side broke.
+    /// The connection to the backend broke.
     Backend(ConnectionError),
-    /// The client has gone.
+    /// The client has disconnected.
     Client(String),
     /// The worker wants the session to end.
     Asked(Ask),
-    /// The connection did not become what the session needs.
+    /// The connection could not be brought into the state that the session needs.
     RestoreFailed(RestoreFailed),
-    /// The server takes no writes, and has refused a read with this ERR payload. The client has not heard it.
+    /// The server takes no writes, and has refused a read with this ERR payload. The client has not received it.
     Refused(Box<[u8]>),
 }
 
@@ -124,7 +124,7 @@ impl From<ConnectionError> for Cut {
     }
 }
 
-/// A connection that did not become what its session needs.
+/// The connection could not be brought into the state that its session needs.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct RestoreFailed {
@@ -132,25 +132,25 @@ pub struct RestoreFailed {
     pub cause: String,
     /// The backend's own ERR payload.
     pub error: Option<Vec<u8>>,
-    /// What it did not become.
+    /// What the connection lacks.
     pub lack: Lack,
 }
 
-/// What a connection did not become.
+/// What a connection lacks for its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {
-    /// Equal to the session in its state.
+    /// The state of the session.
     State,
-    /// In the session's schema, which is not there, or not for this account: it is in order otherwise.
+    /// The session's schema, which does not exist or is denied to this account. Otherwise the connection works.
     Schema,
-    /// Up to date, in the time given: it is in order otherwise.
+    /// The writes that the session has to see did not arrive in time. Otherwise the connection works.
     Position,
-    /// In the session's transaction: the server has refused to begin it.
+    /// The session's transaction: the server has refused to begin it.
     Transaction,
 }
 
 impl RestoreFailed {
-    /// The backend has refused to change it.
+    /// The backend has refused to change the connection's state.
     pub fn refused(own: &OwnReply) -> Self {
         let cause = own.error().map(|err| {
             format!(
@@ -166,7 +166,7 @@ impl RestoreFailed {
         }
     }
 
-    /// Nothing behind it was sent.
+    /// The backend has refused the schema; nothing after that statement was sent.
     pub fn without_schema(own: &OwnReply) -> Self {
         Self {
             lack: Lack::Schema,
@@ -182,7 +182,7 @@ impl RestoreFailed {
         }
     }
 
-    /// Only a reset would help.
+    /// The connection's state can only be restored by a reset.
     pub fn reset() -> Self {
         Self {
             cause: "it would have to be reset, and its statements with it".to_owned(),
@@ -191,7 +191,7 @@ impl RestoreFailed {
         }
     }
 
-    /// It lacks writes that the session has to see.
+    /// The connection lacks writes that the session has to see.
     pub fn behind() -> Self {
         Self {
             cause: "it has not yet what was written before".to_owned(),

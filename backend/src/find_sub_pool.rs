@@ -1,4 +1,4 @@
-//! The sub-pool for a session's connections to a backend: the one that there is, or a new one with its limits.
+//! Finds the sub-pool for a session's connections to a backend, or makes a new one with its limits.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use crate::running_limit::RunningLimit;
 use crate::sub_pool::{BackendLogin, KnownSubPool, PoolKey, SubPool, SubPoolId};
 use crate::worker_pool::WorkerPool;
 
-/// How many kinds of connections a worker remembers without having any of them.
-const EMPTY_SHELVES_MAX: usize = 256;
+/// How many sub-pools a worker remembers while they have no connections.
+const EMPTY_SUB_POOLS_MAX: usize = 256;
 
 impl WorkerPool {
-    /// The same as [`sub_pool`](Self::sub_pool), which is asked only where `known` is not it.
+    /// Returns the same as [`sub_pool`](Self::sub_pool), but looks it up only if `known` does not fit.
     pub fn known_sub_pool(
         &self,
         known: &mut Option<KnownSubPool>,
@@ -81,8 +81,8 @@ impl WorkerPool {
         self.env.shared.connection_limits.running(config, backend)
     }
 
-    /// The limits of a sub-pool by the latest configuration, and what it shares with others. A session that was there
-    /// before a reload may ask, so its own configuration is not looked at.
+    /// Returns the limits of a sub-pool by the latest configuration, and what it shares with other sub-pools.
+    /// A session from before a reload may be the caller, so the session's own configuration is not used.
     pub fn supply(&self, backend: &Arc<Backend>, kind: &PoolKey) -> Supply {
         let config = &self.env.settings.borrow().config.pool;
         let rate_limit = Rc::clone(
@@ -107,9 +107,9 @@ impl WorkerPool {
         }
     }
 
-    /// Forgets sub-pools that have nothing, when there are many.
+    /// Forgets sub-pools without connections, if there are many.
     pub fn sweep(&self) {
-        if self.sub_pools.borrow().len() <= EMPTY_SHELVES_MAX {
+        if self.sub_pools.borrow().len() <= EMPTY_SUB_POOLS_MAX {
             return;
         }
         let empty: HashSet<SubPoolId> = {
@@ -120,7 +120,7 @@ impl WorkerPool {
                 .collect()
         };
         self.sweeps.set(self.sweeps.get() + 1);
-        // Nothing is there, so nothing is to be done for it.
+        // These sub-pools are empty, so the returned actions need not be done.
         drop(self.pool.borrow_mut().remove(|id| empty.contains(id)));
         self.sub_pools
             .borrow_mut()

@@ -1,4 +1,4 @@
-//! How often the proxy has ended something so that others can go on, in all workers since the start.
+//! Counts of what the proxy has ended so that other sessions can go on, in all workers since the start.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,12 +10,12 @@ pub struct ForcedEnds {
 }
 
 impl ForcedEnds {
-    /// A transaction was idle for too long.
+    /// Counts a transaction that was idle for too long.
     pub fn count_idle_transaction(&self) {
         self.idle_transactions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many sessions have to give up the connection that they keep, because others wait.
+    /// Counts sessions that have to give up the connection that they keep, because other sessions wait.
     pub fn count_kept_for_others(&self, count: usize) {
         self.kept_for_others
             .fetch_add(count as u64, Ordering::Relaxed);

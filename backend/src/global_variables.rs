@@ -1,5 +1,5 @@
-//! Global variables from which new sessions inherit their own. A pooled connection has the values of the
-//! time when it logged in. After a change it must not serve a session that begins now.
+//! Global variables from which new sessions inherit their own values. A pooled connection has the values
+//! of the time when it logged in. After a change it must not serve a session that begins now.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,15 +9,15 @@ use std::time::Duration;
 use route::BackendId;
 use sql::{Effects, Facts, StatementKind};
 
-/// Changes of one backend that are remembered. A session that has slept through more inherits the values of now
-/// for the oldest.
+/// How many changes of one backend are remembered. A session that was idle during more changes
+/// inherits the current values for the oldest of them.
 const CHANGES_MAX: usize = 1024;
 
 /// Names of variables, in the order of the columns that the backend is asked for.
 pub type Names = Arc<[Box<str>]>;
 
-/// The global variables of each backend as last seen, and what has changed since the process began, over all
-/// workers. The number of changes so far is the time of a login here.
+/// The global variables of each backend as last read, and their changes since the process began,
+/// over all workers. A login's time is the number of changes so far.
 #[derive(Default)]
 pub struct GlobalVariables {
     changes: AtomicU64,
@@ -25,14 +25,14 @@ pub struct GlobalVariables {
     backends: Mutex<HashMap<BackendId, BackendVariables>>,
 }
 
-/// What is known of one backend.
+/// The known variables of one backend.
 #[derive(Default)]
 struct BackendVariables {
     names: Option<Names>,
     values: BTreeMap<Box<str>, Arc<[u8]>>,
-    /// When somebody last began to look, by the time.
+    /// When a worker last began to read the variables.
     looked_at: Option<Duration>,
-    /// The latest look that was taken up.
+    /// The number of the latest read whose result was used.
     look: u64,
     /// The number of the latest change.
     latest: u64,
@@ -50,20 +50,20 @@ struct PastValue {
 pub struct Changed {
     /// The variable.
     pub name: Box<str>,
-    /// What it was then.
+    /// The value before the change.
     pub before: Arc<[u8]>,
-    /// What it is now.
+    /// The value now.
     pub now: Arc<[u8]>,
     /// The number of its first change since then.
     pub number: u64,
 }
 
-/// A look at a backend's variables that has begun.
+/// The number of a read of a backend's variables that has begun.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadNumber(u64);
 
 impl GlobalVariables {
-    /// How many changes there were.
+    /// Returns how many changes there have been.
     pub fn now(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -75,8 +75,8 @@ impl GlobalVariables {
         backends.get(&backend).is_some_and(|it| it.latest > then)
     }
 
-    /// Whether it is time to look again at a backend's variables. The caller that gets `true` does it.
-    /// Without an interval they are looked at once.
+    /// Whether it is time to read a backend's variables again. The caller that gets `true` reads
+    /// them. If no interval is set, they are read once.
     pub fn claim(&self, backend: BackendId, now: Duration, interval: Duration) -> bool {
         let mut backends = self.backends();
         let known = backends.entry(backend).or_default();
@@ -87,41 +87,41 @@ impl GlobalVariables {
         is_due
     }
 
-    /// The same, without doing it.
+    /// Whether it is time to read them, without claiming the read.
     pub fn is_due(&self, backend: BackendId, now: Duration, interval: Duration) -> bool {
         let backends = self.backends();
         let looked_at = backends.get(&backend).and_then(|it| it.looked_at);
         is_due(looked_at, now, interval)
     }
 
-    /// Somebody may have changed a variable: it is time to look.
+    /// A session may have changed a variable, so the next read is due now.
     pub fn doubt(&self, backend: BackendId) {
         if let Some(known) = self.backends().get_mut(&backend) {
             known.looked_at = None;
         }
     }
 
-    /// The names to ask a backend for, if it has told them.
+    /// The names to ask a backend for, if they are known.
     pub fn names(&self, backend: BackendId) -> Option<Names> {
         self.backends().get(&backend)?.names.clone()
     }
 
-    /// The value of a variable of a backend, as last seen.
+    /// Returns the value of a backend's variable, as last read.
     pub fn value(&self, backend: BackendId, name: &str) -> Option<Arc<[u8]>> {
         self.backends().get(&backend)?.values.get(name).cloned()
     }
 
-    /// It has these; none where it has not those that it had.
+    /// Stores which variables a backend has; `None` if the names that were known are no longer right.
     pub fn learn_names(&self, backend: BackendId, names: Option<Names>) {
         self.backends().entry(backend).or_default().names = names;
     }
 
-    /// A look begins.
+    /// Begins a read, and returns its number.
     pub fn begin_read(&self) -> ReadNumber {
         ReadNumber(self.looks.fetch_add(1, Ordering::AcqRel) + 1)
     }
 
-    /// What a look has seen. Whether something has changed since the one before.
+    /// Stores the result of a read. Returns whether a variable has changed since the read before.
     pub fn note(
         &self,
         backend: BackendId,
@@ -131,7 +131,7 @@ impl GlobalVariables {
     ) -> bool {
         let mut backends = self.backends();
         let known = backends.entry(backend).or_default();
-        // A look that began later may have seen more.
+        // A read that began later may have seen a newer value.
         if look.0 < known.look {
             return false;
         }
@@ -148,7 +148,7 @@ impl GlobalVariables {
         has_changed
     }
 
-    /// The variables of a backend that have changed after `then` changes.
+    /// Returns the variables of a backend that have changed after the first `then` changes.
     pub fn changed_since(&self, backend: BackendId, then: u64) -> Vec<Changed> {
         let backends = self.backends();
         let Some(known) = backends.get(&backend) else {
@@ -169,7 +169,7 @@ impl GlobalVariables {
         changed
     }
 
-    /// The `sql_mode` of sessions that begin now, if all backends of which it is known have the same.
+    /// Returns the `sql_mode` of sessions that begin now, if all backends whose `sql_mode` is known have the same.
     pub fn sql_mode(&self) -> Option<Arc<[u8]>> {
         let backends = self.backends();
         let mut modes = backends.values().filter_map(|it| it.values.get("sql_mode"));
@@ -177,14 +177,14 @@ impl GlobalVariables {
         modes.all(|mode| mode == first).then(|| Arc::clone(first))
     }
 
-    /// Nothing is left half done under this lock, so a panic elsewhere is no reason to stop here.
+    /// No panic leaves the data under this lock half changed, so a panic in another thread is no reason to stop.
     fn backends(&self) -> MutexGuard<'_, HashMap<BackendId, BackendVariables>> {
         self.backends.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl BackendVariables {
-    /// A variable has this value. Whether it had another one before.
+    /// Stores the value of a variable. Returns whether the variable had another value before.
     fn take_up(&mut self, name: &str, value: &[u8], number: u64) -> bool {
         let before = match self.values.get_mut(name) {
             Some(known) if **known == *value => return false,
@@ -213,11 +213,11 @@ fn is_due(looked_at: Option<Duration>, now: Duration, interval: Duration) -> boo
     }
 }
 
-/// Whether a statement may change global variables. A statement that runs others is looked at by the words in
-/// its text.
+/// Whether a statement may change global variables. If the statement runs other statements, the
+/// words in its text decide.
 #[inline]
 pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
-    // What is not understood may set anything.
+    // A statement that the proxy does not understand may set anything.
     let sets = || {
         let effects = facts.effects;
         effects.has(Effects::GLOBAL_VARIABLES) || effects.has(Effects::OPAQUE)

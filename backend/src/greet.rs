@@ -12,22 +12,22 @@ use wire::{ErrPacket, ErrorCode, Greeting};
 use link::packets::{PacketError, PacketStream};
 use link::transport::Transport;
 
-/// Why one backend did not greet.
+/// Why a backend has not greeted.
 pub enum Refusal {
-    /// It cannot be reached or makes no sense: it counts as down.
+    /// The backend cannot be reached or breaks the protocol: it counts as down.
     Unusable(String),
-    /// It is well and has as many connections as it takes (error 1040).
+    /// The backend is up and has no connection left (error 1040).
     Full {
-        /// What it has said, for the log.
+        /// The error text, for the log.
         cause: String,
-        /// Its ERR, for the client.
+        /// The backend's ERR, for the client.
         payload: Vec<u8>,
     },
-    /// It is well and says no, in an ERR packet (too many connections, host blocked).
+    /// The backend is up and refuses, with an ERR packet (too many connections, host blocked).
     Err {
-        /// What it has said, for the log.
+        /// The error text, for the log.
         cause: String,
-        /// Its ERR, for the client.
+        /// The backend's ERR, for the client.
         payload: Vec<u8>,
     },
 }

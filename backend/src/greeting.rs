@@ -1,4 +1,4 @@
-//! The proxy's own greeting, made of what its backends say of themselves.
+//! The proxy's own greeting, made from the greetings of its backends.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,22 +10,23 @@ use wire::{Capabilities, Greeting, StatusFlags};
 
 use crate::settings::Settings;
 
-/// Offered by backends, but not on connections that sessions take turns on: a server leaves out
-/// definitions that *its* client has seen.
+/// Capabilities that backends offer, but not for shared connections: a server leaves out
+/// definitions that its client, here the proxy, has seen before.
 const NOT_SHARED: Capabilities = Capabilities::MARIADB_CACHE_METADATA;
 
-/// What backends said of themselves, on one worker.
+/// The greetings of backends, as one worker knows them.
 #[derive(Default)]
 pub struct OwnGreeting {
     last: RefCell<Option<Greeting>>,
-    /// The last one that a session has kept.
+    /// The last greeting that a session has kept.
     kept: RefCell<Option<Rc<Greeting>>>,
-    /// Locked by the client for whom a backend is being asked; the other clients wait for the result.
+    /// Locked while a backend is asked for one client; the other clients wait for the result.
     pub asker: tokio::sync::Mutex<()>,
 }
 
 impl OwnGreeting {
-    /// A backend has greeted. What all of them have is what is offered; the rest is the last one's.
+    /// Takes in a backend's greeting. The proxy offers the capabilities that all backends have; the rest is from the
+    /// last greeting.
     pub fn learn(&self, greeting: &Greeting) {
         let mut last = self.last.borrow_mut();
         let common = last
@@ -72,7 +73,8 @@ impl OwnGreeting {
         Some(greeting)
     }
 
-    /// What a session keeps of the greeting that its client has had: all but the id and the scramble. Sessions share it.
+    /// Returns the part of the client's greeting that a session keeps: all but the id and the scramble. Sessions share
+    /// it.
     pub fn kept_of(&self, greeting: Greeting) -> Rc<Greeting> {
         let greeting = Greeting {
             thread_id: 0,
@@ -87,7 +89,7 @@ impl OwnGreeting {
     }
 }
 
-/// The plugin that the greeting names: the backend's, where it can be examined here.
+/// The plugin that the greeting names: the backend's, if the proxy can check it.
 pub fn plugin_of(greeting: &Greeting) -> Plugin {
     let family = dialect_of(greeting).default_plugin();
     Plugin::of_client_name(&greeting.plugin).unwrap_or(family)
@@ -98,11 +100,11 @@ pub fn dialect_of(greeting: &Greeting) -> Dialect {
     Dialect::of_version(&String::from_utf8_lossy(&greeting.version))
 }
 
-/// Who reads the statements, by the version in a greeting.
+/// The server that reads the statements, by the version in its greeting.
 pub fn server_of(greeting: &Greeting) -> Server {
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let is_mariadb = version.to_ascii_lowercase().contains("mariadb");
-    // MariaDB wrote 5.5.5- in front, for old replicas.
+    // MariaDB put 5.5.5- in front of its version, for old replicas.
     let number = version.strip_prefix("5.5.5-").unwrap_or(&version);
     let mut parts = number
         .split(|c: char| !c.is_ascii_digit())

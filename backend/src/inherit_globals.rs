@@ -1,4 +1,4 @@
-//! Looking at the global variables of backends: from time to time, and where a connection is opened.
+//! Reads the global variables of backends: from time to time, and when a connection is opened.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::connection_error::ConnectionError;
 use crate::sub_pool::SubPoolId;
 use crate::worker_pool::{HeldConnection, WorkerPool};
 
-/// How often a worker sees whether it is time to look.
+/// How often a worker checks whether a read is due.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl WorkerPool {
-    /// Looks at the variables of each backend that the worker has an idle connection to, as long as the worker
-    /// lives. Changes that were made past the proxy are found so.
+    /// Reads the variables of each backend that the worker has an idle connection to, as long as
+    /// the worker lives. This finds changes that were made without the proxy.
     pub async fn read_globals(self: Rc<Self>) {
         loop {
             tokio::time::sleep(PAUSE).await;
@@ -41,7 +41,8 @@ impl WorkerPool {
         }
     }
 
-    /// Where global variables have changed, statements may be taken for something else than before.
+    /// Forgets statement definitions if global variables have changed, because statements may then be interpreted in
+    /// another way.
     pub fn note_globals(&self) {
         let now = self.env.shared.globals.now();
         if self.globals_at.replace(now) != now {
@@ -49,7 +50,7 @@ impl WorkerPool {
         }
     }
 
-    /// How the statements of a session that begins now are read, until it is on a connection.
+    /// The flags by which the statements of a new session are read, until the session has a connection.
     pub fn fresh_flags(&self, collation: u16, server: Server) -> Flags {
         self.note_globals();
         let flags = Flags {

@@ -1,16 +1,16 @@
-//! What `performance_schema` tells of the client's statement: of the last ones of its connection's thread, the row that
-//! is about this one. The proxy's own are among them, and how many came in between depends on what had to be asked.
+//! Finds the client's statement in `performance_schema`: among the last statements of the connection's thread, the row
+//! about this one. The proxy's own statements are in the table too, and their number depends on what had to be asked.
 
 use crate::injected_results::{Finding, ResultTable};
 use wire::Command;
 
-/// So much of the text is compared; servers keep the beginning of long ones.
+/// How many bytes of the text are compared; servers keep only the beginning of long texts.
 const COMPARED_BYTES_MAX: usize = 900;
 
-/// How servers call an execution of what is prepared.
+/// The servers' event name for the execution of a prepared statement.
 const EXECUTION: &str = "statement/com/Execute";
 
-/// Columns that say which row is meant, and are not told.
+/// Columns that identify the row and are not reported.
 const ABOUT: [&str; 2] = ["is_on", "SQL_TEXT"];
 
 /// The row of the client's statement with this text, or why there is none.
@@ -45,12 +45,12 @@ pub fn of_statement(finding: Finding, command: Command, text: &[u8]) -> Finding 
     }
 }
 
-/// How many rows it has looked at, by such a row.
+/// How many rows the statement has examined, according to that row.
 pub fn rows_examined(table: &ResultTable) -> Option<u64> {
     table.value(0, "ROWS_EXAMINED")?.parse().ok()
 }
 
-/// A text as it is compared: servers drop what stands around it, and may tell it in another character set.
+/// Prepares a text for the comparison: servers drop characters around it, and may return it in another character set.
 fn compared(text: &[u8]) -> Vec<u8> {
     let is_around = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';' || *byte == 0;
     let begin = text.iter().position(|it| !is_around(it)).unwrap_or(0);

@@ -1,5 +1,4 @@
-//! What statements that a rule has sent besides have come to, as the log tells it: one JSON object for a
-//! client's statement.
+//! The results of the statements that a rule has injected, for the log: one JSON object for each statement of a client.
 
 use std::collections::HashMap;
 
@@ -14,16 +13,16 @@ use crate::diagnostics::Diagnostics;
 use crate::own_reply::OwnReply;
 use wire::rows::Rows;
 
-/// What one of them has come to.
+/// The result of one injected statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// It has a result.
+    /// The statement has a result set.
     Table(ResultTable),
-    /// It has no result that is wanted.
+    /// The statement has no result that the rule wants.
     Nothing,
-    /// It was not sent.
+    /// The statement was not sent, for this reason.
     Skipped(&'static str),
-    /// The server has answered with this error, or the connection has broken.
+    /// The server has answered with this error, or the connection broke.
     Failed(String),
 }
 
@@ -32,37 +31,37 @@ pub enum Finding {
 pub struct ResultTable {
     columns: Vec<String>,
     rows: Vec<Vec<Option<String>>>,
-    /// What its server has sent for it.
+    /// How many bytes the server sent for it.
     #[serde(skip)]
     bytes: u64,
 }
 
-/// One that was sent, or not, and what came of it.
+/// An injected statement, sent or skipped, and its result.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The statement.
+    /// The statement's text.
     pub text: Box<str>,
-    /// What it is for.
+    /// The purpose of the statement.
     pub purpose: Purpose,
-    /// What came of it.
+    /// Its result.
     pub finding: Finding,
 }
 
-/// The statement around which they were sent.
+/// The client's statement around which the injected statements were sent.
 #[derive(Serialize)]
 pub struct Profile<'a> {
     /// The command's name, as the protocol has it.
     pub command: &'static str,
     /// When it began, in RFC 3339.
     pub timestamp: String,
-    /// Its digest, so that no value of it is told; of a profile as it was said, where that may be.
+    /// The digest, so that no value is logged; the text as the client sent it, if the profile may show that.
     pub query: &'a str,
     /// The digest's hash, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// The connection's id at the backend.
     pub thread_id: u32,
-    /// Milliseconds at the backend.
+    /// How long the backend took, in milliseconds.
     pub exec_time: f64,
     /// Why there is a profile.
     #[serde(flatten)]
@@ -76,15 +75,15 @@ pub struct Profile<'a> {
     /// How the statement ended.
     #[serde(flatten)]
     pub ending: ProfiledEnding,
-    /// Tags that rules have given it.
+    /// Tags that rules have given to the statement.
     pub tags: Vec<String>,
-    /// What asking has cost.
+    /// The cost of the injected statements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// Status variables that have changed, and by how much.
+    /// The status variables that have changed, with their differences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Map<String, Value>>,
-    /// What each injected statement has come to.
+    /// The result of each injected statement.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<InjectionReport<'a>>,
 }
@@ -92,10 +91,10 @@ pub struct Profile<'a> {
 /// Why a statement was profiled.
 #[derive(Serialize)]
 pub struct ProfileReason<'a> {
-    /// The rule that has sent them.
+    /// The rule that injected the statements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'a str>,
-    /// Why it is profiled.
+    /// Why the statement was chosen for a profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen_by: Option<&'a str>,
 }
@@ -103,22 +102,22 @@ pub struct ProfileReason<'a> {
 /// How a profiled statement ended.
 #[derive(Serialize)]
 pub struct ProfiledEnding {
-    /// The number of its error.
+    /// The number of the error.
     pub error: Option<u16>,
-    /// Rows of its result.
+    /// Rows of the result.
     pub rows: u64,
-    /// Rows that it has changed.
+    /// Rows that the statement changed.
     pub affected_rows: u64,
-    /// Its warnings.
+    /// The number of warnings.
     pub warnings: u16,
 }
 
-/// What was sent for one statement, and how long that took.
+/// How many statements were injected for one statement, and how long they took.
 #[derive(Serialize)]
 pub struct Cost {
-    /// Statements that were sent.
+    /// How many statements were injected.
     pub statements: u32,
-    /// The time that they took, in microseconds.
+    /// How long the injected statements took, in microseconds.
     pub microseconds: u64,
 }
 
@@ -126,7 +125,7 @@ pub struct Cost {
 #[derive(Serialize)]
 pub struct InjectionReport<'a> {
     statement: &'a str,
-    /// On which side of the client's it was sent; none where both were compared.
+    /// Whether it was sent before or after the client's statement; `None` if both results were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     when: Option<&'static str>,
     #[serde(flatten)]
@@ -143,7 +142,7 @@ enum InjectionOutcome<'a> {
 }
 
 impl ResultTable {
-    /// An empty one with these columns.
+    /// Returns an empty table with these columns.
     pub fn new(columns: &[&str]) -> Self {
         Self {
             columns: columns.iter().map(|it| (*it).to_owned()).collect(),
@@ -151,8 +150,7 @@ impl ResultTable {
         }
     }
 
-    /// Made of what it has.
-    /// One of these columns and rows.
+    /// Returns a table with these columns and rows.
     pub fn of<const N: usize>(columns: &[&str; N], rows: &[[Option<&str>; N]]) -> Self {
         let row = |row: &[Option<&str>; N]| row.iter().map(|it| it.map(str::to_owned)).collect();
         Self {
@@ -161,19 +159,19 @@ impl ResultTable {
         }
     }
 
-    /// How many rows it has.
+    /// How many rows the table has.
     pub fn rows_count(&self) -> usize {
         self.rows.len()
     }
 
-    /// A value; none where it is NULL, or there is no such row or column.
+    /// Returns a value; `None` if it is NULL, or if there is no such row or column.
     pub fn value(&self, row: usize, column: &str) -> Option<&str> {
         let mut columns = self.columns.iter();
         let at = columns.position(|it| it.eq_ignore_ascii_case(column))?;
         self.rows.get(row)?.get(at)?.as_deref()
     }
 
-    /// One of its rows, without these columns.
+    /// Returns one row of the table, without these columns.
     pub fn row_without(self, row: usize, columns: &[&str]) -> Self {
         let values = self.rows.into_iter().nth(row).unwrap_or_default();
         let kept = self.columns.into_iter().zip(values);
@@ -186,7 +184,7 @@ impl ResultTable {
         }
     }
 
-    /// Reads a result; one without rows and columns is none.
+    /// Reads a result set. A reply without rows gives a table without columns.
     pub fn read(own: &OwnReply, capabilities: Capabilities) -> Result<Self, ConnectionError> {
         let Rows { columns, rows } = own.rows(capabilities)?;
         Ok(Self {
@@ -196,7 +194,7 @@ impl ResultTable {
         })
     }
 
-    /// SHOW WARNINGS, or SHOW ERRORS, from a list that was put down.
+    /// Builds the result of SHOW WARNINGS or SHOW ERRORS from a saved list.
     pub fn of_list(list: Option<&Diagnostics>, purpose: &Purpose) -> Self {
         let mut table = Self::new(&["Level", "Code", "Message"]);
         let conditions = list.map(Diagnostics::conditions).unwrap_or_default();
@@ -211,7 +209,7 @@ impl ResultTable {
         table
     }
 
-    /// Makes the messages of a list what `shown` makes of them, by their numbers.
+    /// Replaces the messages of a warning list by what `shown` returns for each number and message.
     pub fn redact(&mut self, shown: impl Fn(u16, String, bool) -> String) {
         for row in &mut self.rows {
             if let [_, Some(code), message] = row.as_mut_slice() {
@@ -221,8 +219,8 @@ impl ResultTable {
         }
     }
 
-    /// What has changed since an earlier one, by the names in the first of two columns: numbers are
-    /// subtracted. `None` where they have other columns.
+    /// Returns what has changed since an earlier table. Both have two columns; the first has the
+    /// names. Numbers are subtracted. `None` if the columns differ.
     fn changed_since(&self, before: &Self) -> Option<Map<String, Value>> {
         if self.columns.len() != 2 || before.columns.len() != 2 {
             return None;
@@ -244,7 +242,7 @@ impl ResultTable {
     }
 }
 
-/// What is told of all that was sent: the change of SHOW STATUS, and the others.
+/// Returns the change of SHOW STATUS, and the reports of the other injected statements.
 pub fn collect_reports<'a>(
     before: &'a [Found],
     after: &'a [Found],
@@ -298,8 +296,8 @@ pub fn collect_reports<'a>(
     (status, all)
 }
 
-/// Takes out of what SHOW SESSION STATUS has changed what the question itself has: the first of the two is
-/// counted when it ends, the second when it comes.
+/// Subtracts from the change of SHOW SESSION STATUS the part that the injected SHOW itself causes:
+/// the server counts the first SHOW when it ends, and the second when it arrives.
 pub fn without_own(changed: &mut Map<String, Value>, before: &[Found]) {
     let is_status = |it: &&Found| it.purpose == Purpose::Status;
     let Some(found) = before.iter().find(is_status) else {
@@ -316,7 +314,7 @@ pub fn without_own(changed: &mut Map<String, Value>, before: &[Found]) {
         ("Queries", 1),
         ("Bytes_received", count(bytes_received)),
         ("Bytes_sent", i64::try_from(table.bytes).unwrap_or(i64::MAX)),
-        // Of MariaDB: the table that it is read from.
+        // Only MariaDB counts these: the rows of the table that the SHOW is read from.
         ("Rows_tmp_read", count(table.rows.len())),
     ] {
         let Some(all) = changed.get(name).and_then(Value::as_i64) else {
@@ -330,7 +328,7 @@ pub fn without_own(changed: &mut Map<String, Value>, before: &[Found]) {
     }
 }
 
-/// Of two numbers their difference, else what it is now.
+/// Returns the difference of two numbers; if they are not numbers, the later value.
 fn difference(was: Option<&str>, is: Option<String>) -> Value {
     let Some(is) = is else {
         return Value::Null;
@@ -345,7 +343,7 @@ fn difference(was: Option<&str>, is: Option<String>) -> Value {
     }
 }
 
-/// A decimal number: all of its digits, and how many of them stand behind the point.
+/// Reads a decimal number: returns all of its digits, and how many of them follow the point.
 fn decimal(text: &str) -> Option<(i64, u32)> {
     let (whole, behind) = text.split_once('.').unwrap_or((text, ""));
     let digits = whole.strip_prefix('-').unwrap_or(whole);

@@ -1,6 +1,7 @@
-//! What sessions do with pooled connections, by account and backend, as all workers count it once a second; and how many
-//! of a worker's sessions have to give theirs up, because their account keeps most of them and others wait. The maps are
-//! ordered, because sessions give up, and others are woken, in their order.
+//! How sessions use pooled connections, by account and backend, as all workers count it once a second. It also decides
+//! how many of a worker's sessions have to give up their connections, because their account keeps most of them and
+//! other accounts wait. The maps are ordered, because sessions give up, and waiting sessions are woken, in their
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,10 +10,10 @@ use auth::AccountId;
 use pool::{AccountUse, ConnectionLimit, FairShares, ShareId, kept_max};
 use route::BackendId;
 
-/// What one worker's sessions do. An account whose sessions have no backend is in it without one.
+/// One worker's uses. Sessions without a backend are counted under `None`.
 pub type Uses = BTreeMap<(AccountId, Option<BackendId>), AccountUse>;
 
-/// What is known over all workers.
+/// The uses of all workers.
 #[derive(Default)]
 pub(crate) struct KeptConnections {
     pub(crate) by_worker: BTreeMap<usize, Uses>,
@@ -21,14 +22,14 @@ pub(crate) struct KeptConnections {
 }
 
 impl KeptConnections {
-    /// What an account is called under the limits.
+    /// Returns the id of an account within the limits.
     pub(crate) fn share_of(&mut self, account: &AccountId) -> ShareId {
         let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
         let ids = &mut self.ids;
         *ids.entry(account.clone()).or_insert(ShareId(next))
     }
 
-    /// The accounts that use a backend, over all workers.
+    /// Returns the accounts that use a backend, over all workers.
     pub(crate) fn at(&self, backend: BackendId) -> Vec<(AccountId, AccountUse)> {
         let mut sums: BTreeMap<AccountId, AccountUse> = BTreeMap::new();
         for ((account, at), found) in self.by_worker.values().flatten() {
@@ -39,7 +40,7 @@ impl KeptConnections {
         sums.into_iter().collect()
     }
 
-    /// Whether no more than one account has sessions.
+    /// Whether at most one account has sessions.
     fn is_alone(&self) -> bool {
         let accounts = self.by_worker.values().flat_map(BTreeMap::keys);
         let accounts: BTreeSet<_> = accounts.map(|(account, _)| account).collect();
@@ -64,7 +65,7 @@ impl KeptConnections {
         limit.bind(&bounded, kept_max(max, percent));
     }
 
-    /// Takes so many of a worker's sessions as given up, at most as many as idle ones keep a connection.
+    /// Marks this many of a worker's sessions as having given up, at most as many as keep a connection while idle.
     pub(crate) fn give_up(
         &mut self,
         worker: usize,

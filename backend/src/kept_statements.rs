@@ -1,5 +1,5 @@
 //! Statements that connections keep prepared for the next session that needs them. They count against the server's
-//! `max_prepared_stmt_count`, and keep plugins loaded: where that hinders a client, they are closed.
+//! `max_prepared_stmt_count` and keep plugins loaded. If that hinders a client, the proxy closes them.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::own_reply::OwnReply;
 use crate::pool_env::PoolEnv;
 use crate::worker_pool::{HeldConnection, WorkerPool};
 
-/// How often a statement is prepared again while other workers close theirs.
+/// How often a statement is prepared again while other workers close their kept statements.
 pub const TRIES_MAX: u32 = 20;
 
-/// How long each of them has for that.
+/// How long the proxy waits between two tries, so that other workers can close theirs.
 pub const PAUSE: Duration = Duration::from_millis(25);
 
-/// Prepares a statement, with COM_STMT_PREPARE or with a PREPARE as text. Where the server has too many, the kept ones
-/// are closed first: a PREPARE that was refused has done nothing, so it may be sent again.
+/// Prepares a statement, with COM_STMT_PREPARE or with a PREPARE as text. If the server has too many
+/// statements, the kept ones are closed first. A refused PREPARE has done nothing, so it may be sent again.
 pub async fn prepare(
     pool: &Rc<WorkerPool>,
     conn: &mut BackendConn,
@@ -46,7 +46,7 @@ pub async fn prepare(
 }
 
 impl BackendConn {
-    /// Closes what is kept prepared here and not in use, with the next command.
+    /// Closes the kept statements that are not in use, with the next command.
     fn close_kept(&mut self, env: &PoolEnv) {
         self.epochs.kept_since.set(env.shared.kept_epoch());
         for id in self.prepared.take_at_rest() {
@@ -54,7 +54,7 @@ impl BackendConn {
         }
     }
 
-    /// Whether it keeps statements that are to be closed.
+    /// Whether the connection has kept statements that should be closed.
     pub fn is_to_close_kept(&self, env: &PoolEnv) -> bool {
         self.epochs.kept_since.get() != env.shared.kept_epoch() && self.keeps_statements()
     }
@@ -63,7 +63,7 @@ impl BackendConn {
         !self.prepared.is_empty() || self.state.has_texts()
     }
 
-    /// Closes them now.
+    /// Closes the kept statements now.
     async fn close_kept_now(&mut self, env: &PoolEnv) -> Result<(), ConnectionError> {
         if !self.is_alive() {
             return Err(ConnectionError::Closed);
@@ -73,14 +73,14 @@ impl BackendConn {
             crate::settle_answers::settle(env, self, &Rc::default()).await?;
             return self.reset(env).await;
         }
-        // COM_STMT_CLOSE has no reply: behind this one they are closed.
+        // COM_STMT_CLOSE has no reply. When the reply to this COM_PING arrives, the statements are closed.
         self.ask(env, Command::PING, b"").await.map(drop)
     }
 }
 
 impl WorkerPool {
-    /// Closes the statements that are kept on a connection and on all others to its backend, those of
-    /// other workers a little later.
+    /// Closes the statements that are kept on this connection and on all others to its backend.
+    /// Other workers close theirs a little later.
     pub async fn close_kept(self: &Rc<Self>, conn: &mut BackendConn) {
         tracing::info!(
             backend = conn.backend.name,
@@ -90,12 +90,12 @@ impl WorkerPool {
         conn.close_kept(&self.env);
         let tasks = self.begin_closing_kept(Some(conn.backend.id));
         for task in tasks {
-            // One that failed has closed its connection.
+            // A task that failed has closed its connection.
             let _ = task.await;
         }
     }
 
-    /// The same on idle connections, if that was asked for since the last time.
+    /// Closes the kept statements on idle connections, if a worker has asked for that since the last time.
     pub fn close_kept_if_asked(self: &Rc<Self>) {
         let epoch = self.env.shared.kept_epoch();
         if self.kept_epoch.replace(epoch) != epoch {
@@ -125,7 +125,7 @@ impl WorkerPool {
         tasks
     }
 
-    /// Closes what one connection keeps, and brings it back.
+    /// Closes the kept statements of one connection, and brings it back to the pool.
     pub fn begin_closing_kept_of(
         self: &Rc<Self>,
         mut lease: HeldConnection,

@@ -1,4 +1,4 @@
-//! Killing what runs at a backend, over another connection of the same account.
+//! Kills a statement or a connection at a backend, over another connection of the same account.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::settle_answers::settle;
 use crate::sub_pool::SubPool;
 use crate::worker_pool::WorkerPool;
 
-/// Where a statement of a session's runs.
+/// Where a session's statement runs.
 #[derive(Clone)]
 pub struct Running {
-    /// The backend that it runs on.
+    /// The backend on which the statement runs.
     pub backend: Arc<Backend>,
-    /// The id of its connection there.
+    /// The connection's id at the backend.
     pub thread_id: u32,
 }
 
 impl Running {
-    /// A statement that runs on this connection.
+    /// The place of a statement that runs on this connection.
     #[inline]
     pub fn on(conn: &BackendConn) -> Self {
         Self {
@@ -40,10 +40,10 @@ impl Running {
     }
 }
 
-/// The longest wait for a kill of one's own.
+/// How long the proxy waits for a KILL of its own.
 pub const TIMEOUT_KILL: Duration = Duration::from_secs(5);
 
-/// Has the statement killed that a connection is at, over another one of its kind.
+/// Kills the statement that runs on a connection, over another connection of the same sub-pool.
 pub fn kill_on(pool: &Rc<WorkerPool>, conn: &BackendConn) {
     let (pool, sub_pool, thread_id) = (Rc::clone(pool), Rc::clone(&conn.sub_pool), conn.thread_id);
     tokio::task::spawn_local(async move {
@@ -51,7 +51,7 @@ pub fn kill_on(pool: &Rc<WorkerPool>, conn: &BackendConn) {
     });
 }
 
-/// Kills a thread, or tells the log that its backend has not taken that.
+/// Kills a thread. If the backend has not executed the KILL in time, that is logged.
 pub async fn kill_in_time(
     pool: &Rc<WorkerPool>,
     sub_pool: &Rc<SubPool>,
@@ -69,8 +69,7 @@ pub async fn kill_in_time(
     }
 }
 
-/// Kills a thread over a connection of `sub_pool`, one that lies idle or a new one. Returns the server's
-/// ERR, if it said one.
+/// Kills a thread over a connection of `sub_pool`, an idle or a new one. Returns the server's ERR, if there was one.
 pub async fn kill(
     pool: &Rc<WorkerPool>,
     sub_pool: &Rc<SubPool>,
@@ -93,7 +92,8 @@ pub async fn kill(
             }
         };
     }
-    // A place in the pool may be just what the statement holds: this one is beside it, and short.
+    // The statement may hold the last connection that the pool may have: this one is opened beside the pool, and
+    // briefly.
     let mut conn = Box::pin(open(&pool.env, sub_pool)).await.ok()?;
     let argument = text(&conn, &statement);
     let own = conn.ask(&pool.env, Command::QUERY, &argument).await.ok()?;
@@ -102,7 +102,7 @@ pub async fn kill(
     said
 }
 
-/// Asks over a connection on which a session has left what it may ask.
+/// Asks a question over a connection, after the answers of its last session are saved.
 pub async fn ask_apart(
     env: &PoolEnv,
     conn: &mut BackendConn,
@@ -113,7 +113,7 @@ pub async fn ask_apart(
     conn.ask(env, Command::QUERY, &argument).await
 }
 
-/// Whether somebody with these grants, as SHOW GRANTS tells them, may kill sessions of others.
+/// Whether an account with these grants (a reply to SHOW GRANTS) may kill other users' sessions.
 pub fn let_kill_others(grants: &[u8]) -> bool {
     let mut rest = grants;
     while let Some(header) = rest.first_chunk::<HEADER_BYTES>() {
@@ -131,7 +131,7 @@ pub fn let_kill_others(grants: &[u8]) -> bool {
     false
 }
 
-/// One line of them. What is on a table, or a column's, has quoted names in it.
+/// Whether one line of the grants allows it. Grants on a table or a column have quoted names.
 fn lets_kill_others(grant: &[u8]) -> bool {
     let grant = String::from_utf8_lossy(grant);
     let privileges = grant

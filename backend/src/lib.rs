@@ -19,7 +19,7 @@
 //! A pooled connection outlives many sessions. It has the global variables and the privileges of the time when it logged
 //! in; the changes since then are counted, so that a worker can bring a connection up to date, or close it.
 //!
-//! Nothing here knows sessions or workers: what is needed of them stands in [`pool_env::PoolEnv`].
+//! This crate does not know sessions or workers: it takes what it needs of them from [`pool_env::PoolEnv`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! Opening a backend connection that sessions will take turns on: connect, log in, look around.
+//! Opens a backend connection that sessions will share in turn: connect, log in, read the state of the new session.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use session::track_settings::SessionTrackSettings;
 /// The most packets a login takes before it is given up.
 const LOGIN_PACKETS_MAX: usize = 16;
 
-/// Flags that a login needs, whatever the session agreed on.
+/// Flags that the proxy's login needs, whatever the session has agreed on with its client.
 const OWN: Capabilities = Capabilities(
     Capabilities::PROTOCOL_41.0
         | Capabilities::SECURE_CONNECTION.0
@@ -49,10 +49,10 @@ const OWN: Capabilities = Capabilities(
         | Capabilities::SESSION_TRACK.0,
 );
 
-/// Connects, logs in and learns how the server left the session.
+/// Connects, logs in and reads the state in which the login left the server's session.
 pub async fn open(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> Result<BackendConn, Failure> {
     let settings = Arc::clone(&env.settings.borrow());
-    // What changes from here on the server may have read before.
+    // Read before the login: the server may have read its own values before any later change.
     let trusted_at = env.shared.privileges.now();
     let inherits_at = env.shared.globals.now();
     let kept_since = env.shared.kept_epoch();
@@ -67,7 +67,7 @@ pub async fn open(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> Result<BackendConn, 
         let can_secure = tls.is_none() && greeting.capabilities.contains(Capabilities::SSL);
         match log_in((env, &settings, tls), sub_pool, stream, &greeting).await {
             Ok((stream, wanted, compression)) => break (stream, greeting, wanted, compression),
-            // The password may pass in full over TLS.
+            // Over TLS the password may be sent in full.
             Err(failure) if failure.kind == FailureKind::FullAuthentication && can_secure => {
                 tls = settings.password_tls.as_deref();
                 if tls.is_none() {
@@ -102,10 +102,10 @@ pub async fn open(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> Result<BackendConn, 
     }
 }
 
-/// A connection that has logged in, with what it was asked for.
+/// A connection that has logged in, with its capabilities and its compression.
 type LoggedIn = (PacketStream, Capabilities, Option<(Algorithm, u8)>);
 
-/// Logs in to a backend that has greeted.
+/// Logs in to a backend whose greeting has arrived.
 async fn log_in(
     (env, settings, tls): (&PoolEnv, &Settings, Option<&ClientTls>),
     sub_pool: &SubPool,
@@ -230,7 +230,7 @@ pub enum LoginAnswer {
     Accepted(Vec<u8>),
     /// The backend's ERR.
     Refused(Vec<u8>),
-    /// The backend wants the password in full, and may not have it over this connection.
+    /// The backend asks for the password in full, and this connection is not private enough for that.
     NotPrivate,
 }
 
@@ -274,8 +274,8 @@ fn login_packet_error(error: PacketError) -> ConnectionError {
     }
 }
 
-/// Whoever looks at a backend's list of connection attributes finds the proxy named, and the account
-/// that its clients logged in to.
+/// The connection attributes of the proxy's login. The backend's administrator sees the proxy's
+/// name in them, and the account that the clients logged in to.
 fn attributes(sub_pool: &SubPool) -> Vec<u8> {
     let mut attributes = Vec::new();
     let account = sub_pool.kind.account.to_string();
@@ -313,7 +313,7 @@ fn response(
     payload
 }
 
-/// What proved the account to us is of no use to its backend: it is forgotten, and learned again.
+/// The backend has refused the credential that the client proved itself with: the proxy forgets it and learns it anew.
 fn refused_credential(env: &PoolEnv, sub_pool: &SubPool, failure: &Failure) {
     env.shared.keyring.forget(&sub_pool.kind.account);
     env.report(Report::CredentialRefused {
@@ -323,8 +323,9 @@ fn refused_credential(env: &PoolEnv, sub_pool: &SubPool, failure: &Failure) {
     });
 }
 
-/// The backend does not want the account. Its words are for the client: they name the account. Or the backend is
-/// full: servers keep a last connection for administrators, and refuse it to others only after the login.
+/// The error of a login that the backend has refused. The backend's text goes to the client, because it names the
+/// account. The backend may also be full: servers keep a last connection for administrators, and refuse it to others
+/// only after the login.
 fn refused(payload: &[u8], sub_pool: &SubPool) -> Failure {
     let err = ErrPacket::decode(payload);
     let words = match &err {
@@ -340,7 +341,7 @@ fn refused(payload: &[u8], sub_pool: &SubPool) -> Failure {
     Failure::relaying(FailureKind::LoginRefused, cause, payload.to_vec())
 }
 
-/// Reads how the login left the session, and has the server tell of every change from now on.
+/// Reads how the login left the session, and has the server report every change from now on.
 async fn set_up(
     env: &PoolEnv,
     settings: &Settings,
@@ -359,7 +360,7 @@ async fn set_up(
     );
     match u8::try_from(conn.sub_pool.kind.collation) {
         Ok(_) => conn.state = probe_session(env, greeting, &mut conn).await?,
-        // A handshake has no room for it.
+        // The handshake cannot carry this collation, so the proxy logs in once more.
         Err(_) => log_in_again(env, &mut conn).await?,
     }
     let now = env.now().0;
@@ -370,7 +371,7 @@ async fn set_up(
     Ok(conn)
 }
 
-/// Asks how a login left a session, and has the server tell of changes.
+/// Asks the server for the state of the new session, and has the server report changes.
 async fn probe_session(
     env: &PoolEnv,
     greeting: &Greeting,
@@ -379,7 +380,8 @@ async fn probe_session(
     const UNSAID: ConnectionError =
         ConnectionError::Unexpected("it does not give the state of its session");
     let server = server_of(greeting);
-    // What clients would be told, before it is changed; warnings of a SET last until the next question.
+    // First the values that a client would be told, before they are changed; the warnings of a SET last until the next
+    // question.
     let asks = [
         session::track_settings::question(server),
         Baseline::tracking(server),
@@ -408,13 +410,13 @@ async fn probe_session(
     Ok(ConnectionState::new(baseline, env.store.values.fresh()))
 }
 
-/// ER_USER_LIMIT_REACHED: a limit of the account, which its clients learn of in the server's words.
+/// Whether the error is ER_USER_LIMIT_REACHED: a limit of the account. Its clients get the server's text.
 fn is_limit(payload: &[u8]) -> bool {
     let number = ErrPacket::decode(payload).map(|err| err.number);
     number.is_ok_and(|number| number == ErrorCode::USER_LIMIT.number)
 }
 
-/// Logs in again on the same connection (COM_CHANGE_USER), which leaves no schema.
+/// Logs in again on the same connection with COM_CHANGE_USER. The session then has no default schema.
 pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), ConnectionError> {
     const REFUSED: ConnectionError =
         ConnectionError::Unexpected("it refuses the account at a later login");
@@ -466,9 +468,9 @@ pub async fn log_in_again(env: &PoolEnv, conn: &mut BackendConn) -> Result<(), C
 }
 
 impl BackendConn {
-    /// Undoes all that sessions have done here. To MySQL that is a new login: COM_RESET_CONNECTION
-    /// gives it the server's character sets in place of the handshake's, and no SET brings back the
-    /// collation that the handshake named for results.
+    /// Undoes everything that sessions have done on this connection. With MySQL that takes a new
+    /// login: COM_RESET_CONNECTION sets the server's character sets in place of the handshake's,
+    /// and no SET brings back the collation that the handshake named for results.
     pub async fn reset(&mut self, env: &PoolEnv) -> Result<(), ConnectionError> {
         if matches!(self.state.server(), sql::Server::MySql(_)) {
             return log_in_again(env, self).await;

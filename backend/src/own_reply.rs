@@ -1,4 +1,4 @@
-//! The whole reply to a command of the proxy's own, and what is read from it.
+//! The whole reply to one of the proxy's own commands, and how it is read.
 
 use session::state::{Changes, Column};
 use session::{Outcome, Tally};
@@ -18,11 +18,11 @@ pub struct OwnReply {
     pub bytes: Vec<u8>,
     /// Whether it is an error.
     pub outcome: Outcome,
-    /// What it counts.
+    /// What was counted in it.
     pub tally: Tally,
-    /// What the server has told of changes.
+    /// The changes of the session that the server has reported.
     pub changes: Changes,
-    /// It was longer than what is kept: there is nothing of it here.
+    /// Whether the reply was too long, so that none of it is kept.
     pub is_cut: bool,
 }
 
@@ -32,7 +32,7 @@ impl OwnReply {
         self.payloads().next().unwrap_or_default()
     }
 
-    /// The payloads of its packets, none of which is continued by another.
+    /// The payloads of its packets. No payload spans two packets.
     pub fn payloads(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = &self.bytes[..];
         std::iter::from_fn(move || {
@@ -43,7 +43,7 @@ impl OwnReply {
         })
     }
 
-    /// The result set; empty if the reply is none.
+    /// Returns the result set; an empty one if the reply has none.
     pub fn rows(&self, capabilities: Capabilities) -> Result<Rows, ConnectionError> {
         if !self.tally.had_rows {
             return Ok(Rows::default());
@@ -60,7 +60,7 @@ impl OwnReply {
         }
     }
 
-    /// What the backend said against it.
+    /// The backend's ERR, decoded.
     pub fn error(&self) -> Option<ErrPacket<'_>> {
         match self.outcome {
             Outcome::Ok => None,
@@ -79,7 +79,7 @@ pub fn own_command(command: Command, argument: &[u8]) -> Vec<u8> {
     packets
 }
 
-/// Gathers the changes that an OK packet carries. What makes no sense is as good as unknown.
+/// Collects the changes that an OK packet reports. A change that cannot be decoded counts as unknown.
 pub fn note_changes(packet: &[u8], capabilities: Capabilities, changes: &mut Changes) {
     let payload = &packet[HEADER_BYTES.min(packet.len())..];
     match OkTail::decode(payload, capabilities) {
@@ -110,7 +110,7 @@ fn note_change(change: Change<'_>, changes: &mut Changes) {
 
 /// A small result: its columns and its first row.
 pub struct Table {
-    /// What its columns are.
+    /// The definitions of its columns.
     pub columns: Vec<Column>,
     /// The values of the first row; empty if there is none.
     pub row: Vec<Option<Vec<u8>>>,

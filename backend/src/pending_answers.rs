@@ -1,13 +1,13 @@
-//! What a session may still ask about its last statement, and where the answer lies.
+//! The answers that a session may still ask for after its last statement, and where they are kept.
 //!
 //! ```text
 //!            statement ended                another session comes
 //!   Nowhere ────────────────► OnConnection ────────────────────────► Saving ──► Saved
 //! ```
 //!
-//! As long as nobody else uses the connection the answers stay there. Who comes next asks for them
-//! first, in the same write as its own statement, and puts them down here. If the connection breaks
-//! before, nobody knows them any more, and who asks is told so.
+//! While no other session uses the connection, the answers stay on it. The next session asks for
+//! them first, in the same write as its own statement, and saves them here. If the connection
+//! breaks before that, the answers are lost, and the session gets an error if it asks for them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,31 +21,31 @@ use crate::diagnostics::Diagnostics;
 use crate::own_reply::OwnReply;
 use crate::own_reply::table;
 
-/// One session's.
+/// One session's pending answers.
 #[derive(Debug, Default)]
 pub struct PendingAnswers {
-    /// Which of its answers only the connection knows.
+    /// The answers that only the connection knows.
     pub(crate) pending: Cell<PendingAnswerList>,
-    /// Tells the connection that it was on last from those before.
+    /// Grows whenever the session changes to another connection, so that an earlier connection is recognised.
     pub(crate) generation: Cell<u64>,
     insert_id: Cell<Option<u64>>,
-    /// The list of warnings and errors, where it was put down.
+    /// The list of warnings and errors, if it was saved.
     list: RefCell<Option<Rc<Diagnostics>>>,
-    /// Of the error that the last statement ended with.
+    /// The number and SQLSTATE of the error that the last statement ended with.
     error: Cell<Option<(u16, [u8; 5])>>,
     found_rows: Cell<Option<u64>>,
-    /// The statement that its client named last which is not there.
+    /// The id of the prepared statement that the client named last and that does not exist.
     pub unknown: Cell<Option<u32>>,
-    /// Somebody is asking.
+    /// How many questions other sessions are asking right now for this session.
     pub(crate) saving: Cell<u32>,
-    /// Statements of the proxy's own have run on the connection since.
+    /// Whether the proxy's own statements have run on the connection since the session's last statement.
     pub(crate) is_disturbed: Cell<bool>,
-    /// The list of warnings on the connection is that of the session before: MariaDB's statements without a table leave
-    /// it there.
+    /// Whether the warning list on the connection is the list of the session before: MariaDB's
+    /// statements without a table leave it there.
     pub(crate) has_others_list: Cell<bool>,
-    /// What was owed was lost with the connection.
+    /// Whether pending answers were lost with the connection.
     is_lost: Cell<bool>,
-    /// An answer has come, or none will, or the connection is idle again.
+    /// Notified when an answer arrives, when no answer will come, and when the connection is idle again.
     pub news: Notify,
 }
 
@@ -56,7 +56,7 @@ pub enum PendingAnswer {
     Warnings,
     /// FOUND_ROWS().
     FoundRows,
-    /// How many there were: an error may have warnings in front of it, and the list its limit.
+    /// How many warnings and errors there were: an error may follow warnings, and the list has a maximum length.
     Counts,
     /// LAST_INSERT_ID().
     InsertId,
@@ -71,8 +71,8 @@ pub(crate) struct PendingAnswerList {
 }
 
 impl PendingAnswer {
-    /// What is asked. Warnings first: other statements make MySQL forget them. FOUND_ROWS() before
-    /// what counts rows of its own.
+    /// Returns the statement that asks for the answer. Warnings come first, because other statements
+    /// make MySQL forget them. FOUND_ROWS() comes before the statements that count rows of their own.
     pub fn question(self) -> &'static str {
         match self {
             Self::Warnings => "SHOW WARNINGS",
@@ -84,8 +84,8 @@ impl PendingAnswer {
     }
 }
 
-/// Whose last statement ran on a connection, for as long as that is so. When the connection goes, what
-/// it alone knew is lost.
+/// The session whose last statement ran on a connection, until another session uses the connection.
+/// When the connection closes, the answers that only the connection knows are lost.
 #[derive(Debug)]
 pub struct Owner {
     pub(crate) of: Rc<PendingAnswers>,
@@ -93,17 +93,17 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Whether the session may still ask for what only the connection knows.
+    /// Whether the session may still ask for answers that only the connection knows.
     pub fn is_pending(&self) -> bool {
         self.is_current() && self.of.is_pending() && Rc::strong_count(&self.of) > 1
     }
 
-    /// Whether the session has not been on another connection since.
+    /// Whether the session has not used another connection since.
     pub(crate) fn is_current(&self) -> bool {
         self.of.generation.get() == self.generation
     }
 
-    /// The session's answers, if it may still ask for them.
+    /// The session's pending answers, if it may still ask for them.
     pub fn if_pending(&self) -> Option<Rc<PendingAnswers>> {
         self.is_pending().then(|| Rc::clone(&self.of))
     }
@@ -117,19 +117,20 @@ impl Drop for Owner {
     }
 }
 
-/// What somebody else asks in a session's place. One that is dropped has found no answer.
+/// A question that another session asks for the owner. If it is dropped before it is answered, the answer is lost.
 #[derive(Debug)]
 pub struct Question {
     pub(crate) owner: Rc<PendingAnswers>,
-    /// Of its connection: the answer is of no use to a session that has been on another one since.
+    /// The owner's generation on this connection. The answer is of no use to a session that has used another
+    /// connection since.
     pub(crate) generation: u64,
-    /// What is asked.
+    /// Which answer the question is for.
     pub pending: PendingAnswer,
     pub(crate) is_answered: bool,
 }
 
 impl Question {
-    /// The answer has come.
+    /// Stores the answer.
     pub fn answered(mut self, own: &OwnReply, capabilities: Capabilities) {
         let number = |at: usize| -> Option<u64> {
             let row = table(own, capabilities).ok()?.row;
@@ -164,12 +165,12 @@ impl Question {
                 PendingAnswer::FoundRows => owner.found_rows.set(number(0)),
             }
         }
-        // A shutdown may have ended this question, or a kill that was meant for the taker's statement.
+        // A shutdown may have ended this question, or a KILL that was meant for the next session's statement.
         self.is_answered = match self.pending {
             PendingAnswer::Warnings => owner.list.borrow().is_some(),
             PendingAnswer::FoundRows => owner.found_rows.get().is_some(),
             PendingAnswer::InsertId => owner.insert_id.get().is_some(),
-            // The list is as long as it is.
+            // Without the counts, the length of the list is used.
             PendingAnswer::Counts => true,
         };
     }
@@ -203,56 +204,56 @@ impl PendingAnswers {
             .collect()
     }
 
-    /// Whether its connection must be asked before it closes.
+    /// Whether the connection must be asked for answers before it closes.
     pub fn is_pending(&self) -> bool {
         self.pending.get() != PendingAnswerList::default()
     }
 
-    /// Whether its LAST_INSERT_ID() is known to its connection only.
+    /// Whether only the connection knows the session's LAST_INSERT_ID().
     pub fn insert_id_is_pending(&self) -> bool {
         self.pending.get().insert_id
     }
 
-    /// Whether its FOUND_ROWS() is known to its connection only.
+    /// Whether only the connection knows the session's FOUND_ROWS().
     pub fn found_rows_are_pending(&self) -> bool {
         self.pending.get().found_rows
     }
 
-    /// The session goes to another backend: what nobody has asked for by now is not to be had.
+    /// Drops the pending answers, because the session goes to another backend.
     pub fn is_left(&self) {
         self.pending.set(PendingAnswerList::default());
     }
 
-    /// The session's next statement uses a shared lane, which cannot be asked about it.
+    /// Drops the pending answers: the session's next statement uses a shared lane, which cannot be asked for them.
     pub fn note_lane(&self) {
         self.generation.set(self.generation.get() + 1);
         self.pending.set(PendingAnswerList::default());
     }
 
-    /// Whether somebody is asking for its answers right now.
+    /// Whether another session is asking for these answers right now.
     pub fn is_saving(&self) -> bool {
         self.saving.get() > 0
     }
 
-    /// One question is no longer under way.
+    /// Notes that one question has ended.
     fn has_asked(&self) {
         self.saving.set(self.saving.get().saturating_sub(1));
         self.news.notify_waiters();
     }
 
-    /// Nobody will answer any more: the connection broke.
+    /// Marks the pending answers as lost, because the connection broke.
     pub fn lose(&self) {
         self.pending.set(PendingAnswerList::default());
         self.is_lost.set(true);
         self.news.notify_waiters();
     }
 
-    /// The list of warnings and errors, if it was put down.
+    /// Returns the list of warnings and errors, if it was saved.
     pub fn list(&self) -> Option<Rc<Diagnostics>> {
         self.list.borrow().clone()
     }
 
-    /// Puts down a list.
+    /// Saves a list.
     pub fn keep_list(&self, list: Rc<Diagnostics>) {
         *self.list.borrow_mut() = Some(list);
         self.pending.set(PendingAnswerList {
@@ -262,17 +263,17 @@ impl PendingAnswers {
         });
     }
 
-    /// Whether the list of warnings is known to its connection only.
+    /// Whether only the connection knows the warning list.
     pub fn warnings_are_pending(&self) -> bool {
         self.pending.get().warnings || self.pending.get().counts
     }
 
-    /// Statements that nobody asked for have run on its connection.
+    /// Notes that the proxy's own statements have run on the connection.
     pub fn is_disturbed_now(&self) {
         self.is_disturbed.set(true);
     }
 
-    /// A command that the proxy has answered has emptied the list.
+    /// Empties the list, because a command that the proxy has answered would have emptied it.
     pub fn forget_list(&self) {
         *self.list.borrow_mut() = None;
         self.pending.set(PendingAnswerList {
@@ -280,11 +281,11 @@ impl PendingAnswers {
             counts: false,
             ..self.pending.get()
         });
-        // Its connection still has the list of before.
+        // The connection still has the list of the statement before.
         self.is_disturbed.set(true);
     }
 
-    /// A command has ended on the connection that is ours: what only that connection knows.
+    /// Notes which answers only the connection knows, after a command has ended on it.
     pub fn note(&self, left: &Left, tally: &Tally) {
         let before = self.pending.get();
         let (warnings, counts) = match left.list {
@@ -298,7 +299,7 @@ impl PendingAnswers {
                 (true, tally.error.is_some())
             }
             List::Kept => (before.warnings, before.counts),
-            // Where there is a list put down already, the rest of it is fetched at once.
+            // If a list is saved already, the rest of the list is fetched at once.
             List::Appended => (self.list.borrow().is_none(), true),
         };
         self.pending.set(PendingAnswerList {
@@ -315,7 +316,7 @@ impl PendingAnswers {
         self.is_disturbed.set(self.has_others_list.get());
     }
 
-    /// What was saved and not yet taken up by the session.
+    /// Returns the saved answers that the session has not yet taken, and clears them.
     pub fn take_saved(&self) -> Saved {
         Saved {
             insert_id: self.insert_id.take(),
@@ -332,6 +333,6 @@ pub struct Saved {
     pub insert_id: Option<u64>,
     /// FOUND_ROWS().
     pub found_rows: Option<u64>,
-    /// Something was not, and never will be.
+    /// Whether an answer was lost and will never come.
     pub is_lost: bool,
 }

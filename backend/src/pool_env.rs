@@ -1,5 +1,5 @@
-//! What a worker's pool works with: the settings and backends in use, what all workers share, and the memory of
-//! the worker.
+//! What a worker's pool depends on: the current settings and backends, the state that all workers
+//! share, and the worker's memory.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,92 +19,92 @@ use crate::privilege_changes::{AffectedUsers, PrivilegeChanges};
 use crate::settings::Settings;
 use crate::shared_store::Store;
 
-/// One worker's connections to backends, and all that opening, lending and keeping them needs.
+/// What opening, leasing and keeping one worker's backend connections needs.
 pub struct PoolEnv {
     /// How many workers there are.
     pub workers: usize,
-    /// Tells the time.
+    /// Returns the time.
     pub clock: Box<dyn Fn() -> Moment>,
     /// The time of day, and random bytes.
     pub system: System,
     /// The current configuration.
     pub settings: watch::Receiver<Arc<Settings>>,
-    /// The current backends, as they come.
+    /// Receives each new topology.
     pub topologies: watch::Receiver<Arc<Topology>>,
-    /// The current backends, as this worker knows them.
+    /// The topology that this worker uses now.
     pub topology: RefCell<Arc<Topology>>,
-    /// What the control plane should know.
+    /// Sends reports to the control plane.
     pub reports: mpsc::UnboundedSender<Report>,
-    /// What all workers share.
+    /// The state that all workers share.
     pub shared: Arc<SharedPools>,
-    /// Where bytes are read to; borrowed between two polls of sockets, never across one.
+    /// The buffer for reading; borrowed between two polls of sockets, never across one.
     pub scratch: RefCell<Box<[u8]>>,
-    /// How backends have greeted.
+    /// The greetings of the backends.
     pub greeting: OwnGreeting,
-    /// What pooled sessions share besides.
+    /// What pooled sessions share besides connections.
     pub store: Store,
 }
 
 impl PoolEnv {
-    /// The time.
+    /// Returns the time.
     pub fn now(&self) -> Moment {
         (self.clock)()
     }
 
-    /// Whether what uses the backend has to leave it at once.
+    /// Whether an administrator has disabled the backend, so that its connections have to close at once.
     pub fn is_disabled(&self, backend: BackendId) -> bool {
         let topology = self.topology.borrow();
         let known = topology.backend(backend);
         known.is_some_and(|it| it.duty == Duty::Disabled)
     }
 
-    /// Tells the control plane; it may be gone while the process stops.
+    /// Sends a report to the control plane, which may be gone while the process stops.
     pub fn report(&self, report: Report) {
         let _ = self.reports.send(report);
     }
 }
 
-/// What all workers share of pooled connections.
+/// The state of pooled connections that all workers share.
 #[derive(Default)]
 pub struct SharedPools {
-    /// What clients have proven.
+    /// Credentials that clients have proven.
     pub keyring: SharedKeyring,
     /// Limits of pooled connections.
     pub connection_limits: ConnectionLimits,
-    /// Changes of accounts and privileges, as far as was seen.
+    /// Changes of accounts and privileges, as far as the proxy has seen them.
     pub privileges: PrivilegeChanges,
-    /// Global variables of backends, as far as was seen.
+    /// Global variables of backends, as far as the proxy has seen them.
     pub globals: GlobalVariables,
-    /// What was ended so that others can go on.
+    /// Counts of what the proxy has ended so that other sessions can go on.
     pub forced_ends: ForcedEnds,
     definitions: AtomicU64,
-    /// How often kept statements were to be closed.
+    /// How often workers have been asked to close kept statements.
     kept: AtomicU64,
 }
 
 impl SharedPools {
-    /// How often definitions of tables have changed, as far as was seen.
+    /// How many changes of table definitions the proxy has seen.
     pub fn definitions_epoch(&self) -> u64 {
         self.definitions.load(Ordering::Relaxed)
     }
 
-    /// What was prepared before may be prepared as something else now.
+    /// Counts a change of definitions: statements prepared before may mean something else now.
     pub fn definitions_changed(&self) {
         self.definitions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often the statements that connections keep prepared were to be closed.
+    /// How often workers have been asked to close the statements that connections keep prepared.
     pub fn kept_epoch(&self) -> u64 {
         self.kept.load(Ordering::Acquire)
     }
 
-    /// The statements that connections keep prepared hinder somebody: all workers close them.
+    /// Asks all workers to close the statements that connections keep prepared, because they hinder a client.
     pub fn close_kept(&self) {
         self.kept.fetch_add(1, Ordering::AcqRel);
         self.connection_limits.notify_all();
     }
 
-    /// Connections that logged in before serve nobody any more, in any worker.
+    /// Records a change of privileges: in all workers, connections that logged in before serve no session any more.
     pub fn privileges_changed(&self, concerned: AffectedUsers) {
         self.privileges.change(concerned);
         self.connection_limits.notify_all();

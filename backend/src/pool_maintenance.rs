@@ -1,4 +1,4 @@
-//! A worker's pool kept: what is due without anybody's asking, and what follows from other backends or settings.
+//! Maintenance of a worker's pool: what is due by time, and what follows from a change of the backends or the settings.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,8 +13,7 @@ use crate::wait_slot::Waiter;
 use crate::worker_pool::{HeldConnection, WorkerPool};
 
 impl WorkerPool {
-    /// Does what is due, as long as the worker lives. `on_backends` is called when the backends are others, or are
-    /// otherwise.
+    /// Does what is due, as long as the worker lives. Calls `on_backends` when the topology has changed.
     pub async fn keep(self: Rc<Self>, on_backends: impl Fn()) {
         let waker = self.env.shared.connection_limits.subscribe();
         let mut topologies = self.env.topologies.clone();
@@ -116,7 +115,7 @@ impl WorkerPool {
         });
     }
 
-    /// Shuts what leads to backends that are down or gone, and opens it again.
+    /// Shuts the sub-pools of backends that are down or removed, and opens those of backends that are back.
     fn follow(self: &Rc<Self>, topology: Arc<route::Topology>) {
         let now = self.now();
         let backend_of = |id: &SubPoolId| {
@@ -146,14 +145,14 @@ impl WorkerPool {
         }
     }
 
-    /// Says goodbye to a backend, in a task of its own. What a session may still ask is asked before.
+    /// Closes a connection in a task of its own. First it asks for the answers that a session may still want.
     pub fn close(self: &Rc<Self>, mut conn: Connection, closing: pool::Closing) {
         let pool = Rc::clone(self);
-        // At once: its session may go on over another connection before the task begins.
+        // Claim them now: the session may go on over another connection before the task begins.
         let questions = crate::settle_answers::claim(&mut conn, &Rc::default());
         tokio::task::spawn_local(async move {
             if conn.is_alive() {
-                // It is closed anyway.
+                // An error changes nothing: the connection is closed anyway.
                 let _ = crate::settle_answers::ask(&pool.env, &mut conn, questions).await;
             } else {
                 drop(questions);
@@ -166,7 +165,7 @@ impl WorkerPool {
         });
     }
 
-    /// Ends all that lies idle: the worker drains.
+    /// Closes all idle connections, because the worker drains.
     pub fn shut_idle(self: &Rc<Self>) {
         let actions = self
             .pool

@@ -1,4 +1,4 @@
-//! A prepared statement as sessions share it.
+//! A prepared statement that sessions share.
 
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -23,19 +23,18 @@ pub struct StatementKey {
     pub text: Text,
     /// The schema and the variables that it was prepared with.
     pub values: Rc<Values>,
-    /// Whose it is, and what its definitions look like.
+    /// The pool key of its sessions, which also decides the format of its definitions.
     pub kind: Rc<PoolKey>,
-    /// Whose cursor it is for, if for one: a server's statement has one cursor at a time, and is
-    /// spoiled for other uses (MySQL).
+    /// The client statement whose cursor it serves, if any: a server's statement has one cursor at
+    /// a time, and then serves no other use (MySQL).
     pub cursor: Option<ClientStatementId>,
-    /// Where it is prepared: other clusters may have other tables.
+    /// The cluster where it is prepared: other clusters may have other tables.
     pub cluster: ClusterId,
-    /// What the text says; the same for equal keys.
+    /// The analysis of the text; the same for equal keys.
     pub facts: Rc<Facts>,
-    /// The hash of its digest.
+    /// The hash of the digest.
     pub digest: u64,
-    /// What the client has prepared, where a rule has put another text in its place. Of no account to
-    /// what makes keys equal.
+    /// The statement that the client prepared, if a rule has replaced its text. It plays no part in comparing keys.
     pub original: Option<Rc<Original>>,
 }
 
@@ -44,12 +43,12 @@ pub struct StatementKey {
 pub struct Original {
     /// Its text.
     pub text: Text,
-    /// What its text says.
+    /// The analysis of the text.
     pub facts: Rc<Facts>,
 }
 
 impl StatementKey {
-    /// As the client has prepared it.
+    /// The text and the facts as the client prepared them.
     pub fn original(&self) -> (Text, Rc<Facts>) {
         match &self.original {
             Some(asked) => (asked.text.clone(), Rc::clone(&asked.facts)),
@@ -76,15 +75,15 @@ impl Hash for StatementKey {
     }
 }
 
-/// What clients are told of a statement that was prepared.
+/// What clients are told of a prepared statement.
 #[derive(Debug)]
 pub struct Definitions {
     /// How many placeholders it has.
     pub parameter_count: u16,
     /// How many columns its result has.
     pub column_count: u16,
-    /// The reply to COM_STMT_PREPARE, all its packets, with an id that means nothing.
+    /// All packets of the reply to COM_STMT_PREPARE, with a statement id that has no meaning.
     pub packets: Rc<[u8]>,
-    /// How many definitions had changed anywhere when this was heard.
+    /// How many changes of definitions there had been when the reply arrived.
     pub epoch: u64,
 }

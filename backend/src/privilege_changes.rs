@@ -9,15 +9,14 @@ use auth::{Account, Accounts};
 use session::Outcome;
 use sql::{Facts, Flush, Object, StatementKind, Target};
 
-/// What has changed since the process began, over all workers. The number of changes so far is the time
-/// of a login here.
+/// The changes of privileges since the process began, over all workers. A login's time is the number of changes so far.
 #[derive(Default)]
 pub struct PrivilegeChanges {
     changes: AtomicU64,
     latest: Mutex<Latest>,
 }
 
-/// Users whose latest change is remembered. Beyond, a change concerns all.
+/// For how many users the latest change is remembered. Beyond that number, a change counts for all users.
 const USERS_MAX: usize = 10_000;
 
 /// The number of the latest change.
@@ -28,7 +27,7 @@ struct Latest {
     of_user: HashMap<Vec<u8>, u64>,
 }
 
-/// Whom a change concerns.
+/// Which users a change affects.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AffectedUsers {
     /// Any account.
@@ -38,12 +37,12 @@ pub enum AffectedUsers {
 }
 
 impl PrivilegeChanges {
-    /// How many changes there were.
+    /// Returns how many changes there have been.
     pub fn now(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Something has changed.
+    /// Records a change that affects these users.
     pub fn change(&self, concerned: AffectedUsers) {
         let mut latest = self.latest();
         let number = self.now() + 1;
@@ -73,14 +72,14 @@ impl PrivilegeChanges {
         latest.of_all.max(of_user) > then
     }
 
-    /// Nothing is left half done under this lock, so a panic elsewhere is no reason to stop here.
+    /// No panic leaves the data under this lock half changed, so a panic in another thread is no reason to stop.
     fn latest(&self) -> MutexGuard<'_, Latest> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether a statement of these facts may change accounts or privileges. A statement that runs others
-/// is looked at by the words in its text.
+/// Whether a statement with these facts may change accounts or privileges. If the statement runs
+/// other statements, the words in its text decide.
 #[inline]
 pub fn may_change(facts: &Facts, text: &[u8]) -> bool {
     match facts.kind {
@@ -130,17 +129,17 @@ fn is_change(facts: &Facts, text: &[u8]) -> bool {
     }
 }
 
-/// An anonymous account's name is empty, and no word.
+/// Whether the text contains the word. The empty name of an anonymous account is not a word.
 fn has_word(text: &[u8], word: &[u8]) -> bool {
     let mut windows = text.windows(word.len().max(1));
     !word.is_empty() && windows.any(|window| window.eq_ignore_ascii_case(word))
 }
 
-/// Whether a statement that ended so has changed nothing: the server did not understand it, or the
-/// account may not do it. After any other error a part of it may be done: MariaDB grants to the first of
-/// two users although there is no second.
+/// Whether a statement that ended this way has changed nothing, because the server did not
+/// understand it or the account may not run it. After any other error a part of the statement may
+/// be done: MariaDB grants to the first of two users although the second does not exist.
 pub fn has_done_nothing(facts: &Facts, outcome: Outcome) -> bool {
-    /// Not understood; no right to do it.
+    /// The statement was not understood, or the account has no right to run it.
     const REFUSED: [u16; 7] = [1064, 1044, 1045, 1142, 1227, 1295, 1410];
     match outcome {
         Outcome::Ok => false,
@@ -148,8 +147,8 @@ pub fn has_done_nothing(facts: &Facts, outcome: Outcome) -> bool {
     }
 }
 
-/// Whom a statement concerns. A password and the like concern the users that the text names, or the
-/// session's own. All else may go through a role, or give a name to another account.
+/// Returns which users a statement affects. A statement about passwords and the like affects the users that the text
+/// names, or the session's own user. Any other statement may work through a role, or give a name to another account.
 pub fn concerned(
     facts: &Facts,
     text: &[u8],
@@ -160,9 +159,9 @@ pub fn concerned(
         facts.kind,
         StatementKind::Set | StatementKind::Alter(Object::Account)
     );
-    // A name may be written in another way.
+    // With escapes or non-ASCII characters, a name may be written in another way.
     let is_plain = text.is_ascii() && !text.contains(&b'\\');
-    // Connections of an anonymous account log in by any name.
+    // Connections of an anonymous account log in with any name.
     let names_anonymous = [b"''", b"\"\"", b"``"].iter().any(|it| has_word(text, *it));
     if !is_of_user || !is_plain || names_anonymous {
         return AffectedUsers::All;
@@ -179,8 +178,8 @@ pub fn concerned(
     AffectedUsers::Users(users)
 }
 
-/// Whether a session of this user may have changed its own account so that the proxy cannot log in again
-/// for it: another password, another name, none at all.
+/// Whether a session of this user may have changed its own account in such a way that the proxy
+/// cannot log in for it again: another password, another name, or no account.
 pub fn may_lock_out(facts: &Facts, text: &[u8], own_user: &[u8]) -> bool {
     match facts.kind {
         StatementKind::Grant
@@ -192,9 +191,9 @@ pub fn may_lock_out(facts: &Facts, text: &[u8], own_user: &[u8]) -> bool {
     }
 }
 
-/// Whether the servers' accounts have changed from one time that they were learned to the next, in anything
-/// but passwords: connections of another password are of another kind already, and sessions that began
-/// with the old one go on, as on the server.
+/// Whether the servers' accounts have changed between two times that the proxy learned them, in
+/// anything but passwords. Passwords do not count: connections with another password already have
+/// another pool key, and sessions that began with the old password go on, as on the server.
 pub fn have_accounts_changed(before: &Accounts, after: &Accounts) -> bool {
     let (Some(before), Some(after)) = (before.learned(), after.learned()) else {
         return false;

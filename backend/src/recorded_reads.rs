@@ -1,4 +1,4 @@
-//! What an optimistic transaction has sent and read.
+//! The statements that an optimistic transaction has sent, and the replies that it has read.
 
 use std::rc::Rc;
 
@@ -7,32 +7,32 @@ use session::Fingerprint;
 
 use crate::prepared_statement::StatementKey;
 
-/// Reads that are kept in mind: each is a round trip when it is repeated.
+/// How many reads are recorded: the replay needs a round trip for each.
 const READS_MAX: usize = 100;
 
-/// Their statements, in bytes: each session has its own.
+/// The most that the recorded statements may have, in bytes: each session keeps its own.
 const STATEMENT_BYTES_MAX: usize = 64 * 1024;
 
-/// Their replies, in bytes: the primary has to give them all at once.
+/// The most that their replies may have, in bytes: the primary has to send them all in one go.
 const REPLY_BYTES_MAX: u64 = 1 << 20;
 
-/// What an optimistic transaction has said and heard.
+/// The recorded statements of an optimistic transaction.
 pub struct OptimisticTransaction {
     /// The statement that began it.
     pub begin: Incoming,
     /// Its reads, in order.
     pub reads: Vec<Read>,
-    /// The bytes of their statements.
+    /// The size of the recorded statements, in bytes.
     pub statement_bytes: usize,
-    /// The bytes of their replies.
+    /// The size of the recorded replies, in bytes.
     pub reply_bytes: u64,
 }
 
-/// A read, and what came of it.
+/// A read and its reply.
 pub struct Read {
-    /// The read.
+    /// The statement.
     pub recorded: RecordedRead,
-    /// Its reply.
+    /// The fingerprint of its reply.
     pub fingerprint: Fingerprint,
 }
 
@@ -44,11 +44,11 @@ pub enum RecordedRead {
     Prepared(Execution),
 }
 
-/// An EXECUTE without long data. The client may close its statement in between.
+/// A COM_STMT_EXECUTE without long data. The client may close the statement before the replay.
 pub struct Execution {
     /// The statement.
     pub key: StatementKey,
-    /// The command's bytes behind the statement's id.
+    /// The command's bytes after the statement's id.
     pub argument: Vec<u8>,
     /// How many parameters the statement has.
     pub parameter_count: u16,
@@ -72,7 +72,7 @@ impl RecordedRead {
 }
 
 impl OptimisticTransaction {
-    /// One that has read nothing yet.
+    /// Returns a transaction that has read nothing yet.
     pub fn new(begin: Incoming) -> Self {
         Self {
             begin,
@@ -82,14 +82,14 @@ impl OptimisticTransaction {
         }
     }
 
-    /// Whether one more read of so many bytes may be kept in mind.
+    /// Whether one more read with a statement of this many bytes may be recorded.
     pub fn has_room(&self, bytes: usize) -> bool {
         self.reads.len() < READS_MAX
             && self.statement_bytes.saturating_add(bytes) <= STATEMENT_BYTES_MAX
             && self.reply_bytes <= REPLY_BYTES_MAX
     }
 
-    /// Keeps a read.
+    /// Records a read.
     pub fn add(&mut self, said: RecordedRead, fingerprint: Fingerprint) {
         self.statement_bytes += said.bytes();
         self.reply_bytes += fingerprint.bytes;
@@ -99,7 +99,7 @@ impl OptimisticTransaction {
         });
     }
 
-    /// A transaction like this one begins where it ends, by `completion_type`.
+    /// Forgets the reads: by `completion_type`, a new transaction of the same kind begins where this one ends.
     pub fn begin_anew(&mut self) {
         self.reads.clear();
         self.statement_bytes = 0;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use lru::LruCache;
 use route::{ClusterId, Moment};
 
-/// Digests that a worker remembers; beyond, those not met for longest are forgotten.
+/// How many digests a worker remembers. Beyond that number, the digests not seen for longest are forgotten.
 const DIGESTS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
 
-/// What was refused once may only read by now: after this time it is tried again.
+/// A statement that was refused once may only read by now: after this time it is tried again.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
 /// One worker's memory of refused reads.
@@ -27,22 +27,22 @@ impl Default for RefusedReads {
 }
 
 impl RefusedReads {
-    /// Whether there are none, which is the usual case.
+    /// Whether no digest is remembered, which is the usual case.
     pub fn is_empty(&self) -> bool {
         self.digests.borrow().is_empty()
     }
 
-    /// How many are remembered.
+    /// How many digests are remembered.
     pub fn len(&self) -> usize {
         self.digests.borrow().len()
     }
 
-    /// A server has refused a read with this digest.
+    /// Remembers that a server has refused a read with this digest.
     pub fn remember(&self, cluster: ClusterId, digest: u64, now: Moment) {
         self.digests.borrow_mut().put((cluster, digest), now);
     }
 
-    /// Whether a server has refused such a read of late.
+    /// Whether a server has recently refused a read with this digest.
     pub fn has(&self, cluster: ClusterId, digest: u64, now: Moment) -> bool {
         let key = (cluster, digest);
         let mut digests = self.digests.borrow_mut();

@@ -1,5 +1,5 @@
-//! The current rules as one worker uses them: they hold for all of its sessions, whenever those
-//! began.
+//! The current rules as one worker uses them. They apply to all of its sessions, including those
+//! that began before a reload.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,29 +10,29 @@ use crate::settings::Settings;
 
 /// The rules, and one worker's counts of their matches.
 pub struct RuleSet {
-    /// The rules, and what hints mean.
+    /// The rules, and the meaning of hints.
     pub compiled: Arc<Compiled>,
-    /// How often each has matched here.
+    /// How often each rule has matched in this worker.
     pub counters: Arc<Counters>,
-    /// Whose way of writing hints is understood of accounts that say nothing else.
+    /// The hint styles for accounts that do not set their own.
     hints: Vec<HintStyle>,
-    /// Whether a statement may go elsewhere than its session's others, by a rule or a hint.
+    /// Whether a rule or a hint may send a statement to another backend than the rest of its session.
     pub directs: bool,
-    /// Whether one may have to see more than its session says.
+    /// Whether a statement may need more consistency than its session asks for.
     pub raises_consistency: bool,
-    /// Whether statements are profiled by chance.
+    /// Whether statements are profiled by random sampling.
     pub samples: bool,
-    /// Whether somebody's reads may have to see everybody's writes.
+    /// Whether an account's reads may have to see the writes of all sessions.
     pub some_see_all: bool,
 }
 
 impl RuleSet {
-    /// The first one of a worker.
+    /// Returns the first rule set of a worker.
     pub fn new(settings: &Settings) -> Self {
         Self::of(settings, Counters::new(&settings.rules.rules))
     }
 
-    /// What takes this one's place after a reload.
+    /// Returns the rule set that replaces this one after a reload.
     pub fn followed_by(&self, settings: &Settings) -> Self {
         Self::of(settings, self.counters.carried_over(&settings.rules.rules))
     }
@@ -76,20 +76,20 @@ impl RuleSet {
         }
     }
 
-    /// Whose way of writing hints is understood of an account.
+    /// The hint styles that are understood for an account.
     pub fn hints_of<'a>(&'a self, account: &'a auth::Account) -> &'a [HintStyle] {
         account.hints.as_deref().unwrap_or(&self.hints)
     }
 }
 
-/// What all workers have counted, for whoever asks.
+/// The counts of all workers, for the admin interface.
 #[derive(Default)]
 pub struct Tallies {
     workers: Mutex<Vec<Arc<Counters>>>,
 }
 
 impl Tallies {
-    /// A worker counts here from now on.
+    /// Registers the counters of a worker.
     pub fn enter(&self, worker: usize, counters: &Arc<Counters>) {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         if workers.len() <= worker {
@@ -100,7 +100,7 @@ impl Tallies {
         }
     }
 
-    /// All together, in the order of the rules.
+    /// Returns the sums over all workers, in the order of the rules.
     pub fn sum(&self) -> Vec<Tally> {
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<Tally> = Vec::new();

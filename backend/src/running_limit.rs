@@ -6,7 +6,7 @@ use config::PoolConfig;
 use pool::{AdaptiveLimit, Bounds, Span};
 use tokio::sync::oneshot;
 
-/// One backend's limit. A transaction whose turn has come is told in which span it begins.
+/// One backend's limit. When a transaction is admitted, it is told in which span it begins.
 pub type RunningLimit = AdaptiveLimit<oneshot::Sender<Span>>;
 
 /// Gives a limit the bounds of this configuration.
@@ -38,13 +38,13 @@ pub(crate) fn new(config: &PoolConfig) -> RunningLimit {
     RunningLimit::new(bounds(config))
 }
 
-/// Moves the limit if that is due, and admits those whose turn it is.
+/// Updates the limit if that is due, and admits the transactions whose turn it is.
 pub(crate) fn update(limit: &RunningLimit, now: Duration) {
     limit.update(now);
     limit.admit(call);
 }
 
-/// Admits one; false: it has gone.
+/// Admits one transaction; false if it has gone.
 pub(crate) fn call(waiting: oneshot::Sender<Span>, span: Span) -> bool {
     waiting.send(span).is_ok()
 }

@@ -14,10 +14,10 @@ use crate::pool_env::PoolEnv;
 use crate::running_limit::{RunningLimit, call, update};
 use crate::sub_pool::SubPool;
 
-/// A transaction with so many before it looks at the limit half as often as the first.
+/// A transaction behind this many others checks the limit half as often as the first one.
 const LINE_PART: usize = 32;
 
-/// A statement that counts as running while this lives, or one that may begin.
+/// A statement that counts as running while this value lives, or that has been admitted.
 #[derive(Debug)]
 pub struct RunningStatement {
     sub_pool: Rc<SubPool>,
@@ -25,14 +25,14 @@ pub struct RunningStatement {
 }
 
 impl RunningStatement {
-    /// The first of a transaction; none: it has to wait ([`wait_in_queue`]).
+    /// Counts the first statement of a transaction. `None` if the transaction has to wait ([`wait_in_queue`]).
     #[inline]
     pub fn begin(sub_pool: &Rc<SubPool>) -> Option<Self> {
         let span = sub_pool.running.begin()?;
         Some(Self::of(sub_pool, span))
     }
 
-    /// One of a transaction that has begun.
+    /// Counts a later statement of a transaction that has begun.
     #[inline]
     pub fn go_on(sub_pool: &Rc<SubPool>) -> Self {
         Self::of(sub_pool, sub_pool.running.go_on())
@@ -45,12 +45,12 @@ impl RunningStatement {
         }
     }
 
-    /// Whether it is one of this backend's.
+    /// Whether the statement counts at this sub-pool's backend.
     pub fn is_at(&self, sub_pool: &SubPool) -> bool {
         Arc::ptr_eq(&self.sub_pool.running, &sub_pool.running)
     }
 
-    /// It has ended now.
+    /// Ends the statement at the time `now`.
     #[inline]
     pub fn ends(self, now: Duration) {
         if self.sub_pool.running.is_due(now) {
@@ -66,10 +66,10 @@ impl Drop for RunningStatement {
     }
 }
 
-/// Waits until the transaction may begin, at the latest until all statements that run now have run for long.
+/// Waits until the transaction may begin, at the latest until all running statements have run for long.
 pub async fn wait_in_queue(env: &PoolEnv, sub_pool: &Rc<SubPool>) -> RunningStatement {
     let limit = &sub_pool.running;
-    // Old statements may count that do so no more.
+    // The limit may still count old statements that count no more after an update.
     update(limit, env.now().0);
     if let Some(begun) = RunningStatement::begin(sub_pool) {
         return begun;
@@ -101,7 +101,7 @@ pub fn queue_timed_out(sub_pool: &SubPool, patience: Duration) -> Failure {
     Failure::saying(FailureKind::PoolExhausted, error)
 }
 
-/// A place in the queue, which the transaction leaves when this is dropped.
+/// A place in the queue. The transaction leaves the queue when this is dropped.
 struct Queued<'a> {
     limit: &'a RunningLimit,
     place: QueuePlace,
@@ -112,7 +112,7 @@ impl<'a> Queued<'a> {
     fn new(limit: &'a RunningLimit) -> Self {
         let (call_it, called) = oneshot::channel();
         let place = limit.join_queue(call_it);
-        // The last statement may have ended before it stood there.
+        // The last statement may have ended before the transaction was in the queue.
         limit.admit(call);
         Self {
             limit,
@@ -124,7 +124,7 @@ impl<'a> Queued<'a> {
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        // From now on a call finds that it has gone.
+        // From now on an admission finds that the transaction has gone.
         self.called.close();
         if !self.limit.leave_queue(self.place)
             && let Ok(span) = self.called.try_recv()
@@ -155,7 +155,7 @@ mod tests {
         let mut third = Queued::new(&limit);
         drop(first);
         limit.end(running, call);
-        // It was called, and leaves without having heard that.
+        // The transaction was admitted, and leaves before it has noticed that.
         drop(second);
         let span = third.called.try_recv().unwrap();
         assert_eq!(limit.figures().running, 1);

@@ -1,4 +1,4 @@
-//! A backend's leg between greeting and login: TLS and compression, as configured.
+//! A backend connection between greeting and login: TLS and compression, as configured.
 
 use auth::Privacy;
 use config::{BackendCompression, BackendTlsMode, CompressionConfig};
@@ -13,15 +13,15 @@ use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 use link::transport::Transport;
 
-/// Flags that belong to one leg and not to the session.
+/// Flags that belong to one connection and not to the session.
 pub const LEG: Capabilities = Capabilities(
     Capabilities::SSL.0 | Capabilities::COMPRESS.0 | Capabilities::ZSTD_COMPRESSION_ALGORITHM.0,
 );
 
-/// The servers' own level (`net_serv.cc` uses zlib's default).
+/// The servers' own compression level (`net_serv.cc` uses zlib's default).
 pub const ZLIB_LEVEL: u8 = 6;
 
-/// TLS on the backend's leg, as configured.
+/// Starts TLS on the connection to the backend, as configured.
 pub async fn secure_backend(
     (settings, client_tls): (&Settings, Option<&ClientTls>),
     backend: &Backend,
@@ -41,7 +41,7 @@ pub async fn secure_backend(
         )
     };
     if !greeting.capabilities.contains(Capabilities::SSL) {
-        // A Unix socket needs none.
+        // A connection over a Unix socket needs no TLS.
         return match settings.config.backend_tls.mode {
             BackendTlsMode::Off | BackendTlsMode::Preferred => Ok(()),
             _ if stream.privacy() == Privacy::Local => Ok(()),
@@ -75,7 +75,7 @@ pub async fn secure_backend(
     upgraded.map_err(|error| backend_failed(tls::explain(&error).to_string()))
 }
 
-/// How a backend's leg is compressed, if it offers that: the algorithm and its level.
+/// Returns the algorithm and the level with which the connection is compressed, if the backend offers it.
 pub fn backend_compression(
     config: &CompressionConfig,
     greeting: &Greeting,
@@ -95,7 +95,7 @@ pub fn backend_compression(
         .then_some((algorithm, level))
 }
 
-/// The flags of the backend's leg, but for TLS.
+/// Returns the flags that belong to the connection, but for TLS.
 pub fn backend_leg(compression: Option<(Algorithm, u8)>) -> Capabilities {
     match compression {
         None => Capabilities::default(),
@@ -104,7 +104,7 @@ pub fn backend_leg(compression: Option<(Algorithm, u8)>) -> Capabilities {
     }
 }
 
-/// Compression begins behind the login's OK; what was read ahead is compressed already.
+/// Starts compression, which begins after the login's OK; bytes that were read ahead are compressed already.
 pub fn compress(
     transport: Transport,
     ahead: Vec<u8>,

@@ -7,13 +7,13 @@ use config::Config;
 use net::tls::{ClientTls, ServerTls};
 use route::rules::Compiled;
 
-/// A snapshot of everything configured that sessions look at, made anew at each reload.
-/// A session keeps the one it began with.
+/// A snapshot of the configuration that sessions read, made anew at each reload. A session keeps
+/// the snapshot that it began with.
 #[derive(Clone)]
 pub struct Settings {
     /// The configuration.
     pub config: Arc<Config>,
-    /// Its rules, and what hints mean.
+    /// Its rules, and the meaning of hints.
     pub rules: Arc<Compiled>,
     /// TLS towards clients; `None` when it is off.
     pub client_tls: Option<Arc<ServerTls>>,
@@ -26,7 +26,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// By whose key a password may be encrypted on a connection in clear.
+    /// The key with which a password may be encrypted on a connection without TLS.
     pub fn server_key(&self) -> ServerKey<'_> {
         match &self.backend_key {
             Some(key) => ServerKey::Known(key),

@@ -1,5 +1,5 @@
-//! A connection goes from one session to another: what the one before may still ask about its last statement is asked
-//! first.
+//! Passes a connection from one session to another. First the proxy asks for the answers that the
+//! earlier session may still want about its last statement.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use crate::connection_error::ConnectionError;
 use crate::pending_answers::{Owner, PendingAnswer, PendingAnswerList, PendingAnswers, Question};
 use crate::pool_env::PoolEnv;
 
-/// What the owner of a connection may still ask for, when somebody else takes it.
+/// Claims the answers that the owner of a connection may still ask for, when another session takes it.
 pub fn claim(conn: &mut BackendConn, own: &Rc<PendingAnswers>) -> Vec<Question> {
     match own.is_at(conn) {
         true => Vec::new(),
@@ -19,8 +19,8 @@ pub fn claim(conn: &mut BackendConn, own: &Rc<PendingAnswers>) -> Vec<Question> 
     }
 }
 
-/// What its owner wants to know before other statements of the proxy's run there in its name: the
-/// connection's word is no longer its own afterwards.
+/// Claims the answers that the owner may still want, before other statements of the proxy run there
+/// for the owner: afterwards the connection no longer gives the owner's answers.
 pub fn claim_own(conn: &mut BackendConn) -> Vec<Question> {
     questions(conn, Wanted::Volatile)
 }
@@ -29,7 +29,7 @@ pub fn claim_own(conn: &mut BackendConn) -> Vec<Question> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     All,
-    /// Those that any other statement changes.
+    /// Only the answers that any other statement changes.
     Volatile,
 }
 
@@ -38,12 +38,12 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
         return Vec::new();
     };
     let of = &owner.of;
-    // Whoever has been elsewhere since is not concerned.
+    // If the session has used another connection since, the answers are of no use to it.
     if !owner.is_current() {
         return Vec::new();
     }
     of.is_disturbed.set(true);
-    // Its session may have ended, and nearly always there is nothing to ask.
+    // The session may have ended. Nearly always there is nothing to ask.
     if Rc::strong_count(of) == 1 || !of.is_pending() {
         return Vec::new();
     }
@@ -55,7 +55,7 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
     pending_list.retain(|pending| !(kept.insert_id && *pending == PendingAnswer::InsertId));
     let is_mysql = matches!(conn.state.server(), sql::Server::MySql(_));
     if is_mysql && pending_list.contains(&PendingAnswer::FoundRows) {
-        // MySQL warns of that question, and would count the warning: the list is as long as it is.
+        // MySQL adds a warning for that question, and would count it. So the length of the list serves as the count.
         pending_list.retain(|pending| *pending != PendingAnswer::Counts);
     }
     of.pending.set(PendingAnswerList::default());
@@ -75,13 +75,13 @@ fn questions(conn: &mut BackendConn, wanted: Wanted) -> Vec<Question> {
 }
 
 impl PendingAnswers {
-    /// The session's next statement runs on this connection.
+    /// Makes this connection the one that runs the session's next statement.
     pub fn takes(self: &Rc<Self>, conn: &mut BackendConn) {
         if self.is_at(conn) {
             return;
         }
         if self.is_pending() {
-            // What it left elsewhere nobody has asked for in time.
+            // The answers on the other connection were not asked for in time.
             self.lose();
         }
         self.generation.set(self.generation.get() + 1);
@@ -99,21 +99,21 @@ impl PendingAnswers {
             .is_some_and(|owner| Rc::ptr_eq(&owner.of, self) && owner.is_current())
     }
 
-    /// Whether answers are not at hand while the session is on this connection: others are asking, or
-    /// another connection knows.
+    /// Whether some answers are not available on this connection: other sessions are asking for
+    /// them, or another connection knows them.
     pub fn is_apart_from(self: &Rc<Self>, conn: &BackendConn) -> bool {
         self.is_saving() || self.is_pending() && !self.is_at(conn)
     }
 
-    /// Whether this connection would still say of the session's last statement what it said then.
+    /// Whether this connection would still give the same answers about the session's last statement.
     pub fn still_answers_on(self: &Rc<Self>, conn: &BackendConn) -> bool {
         self.is_at(conn) && !self.is_disturbed.get()
     }
 
-    /// How much a connection should be avoided, or preferred.
+    /// Returns how much the session should avoid this connection; 0 is best.
     pub fn distance(self: &Rc<Self>, conn: &BackendConn) -> u32 {
         const OTHERS: u32 = 4;
-        // What only one connection knows is not left behind for a difference in state.
+        // A difference in state is no reason to leave the only connection that knows the answers.
         const OWED: u32 = 1_000_000;
         match &conn.owner {
             Some(owner) if Rc::ptr_eq(&owner.of, self) && owner.is_current() => 0,
@@ -126,8 +126,8 @@ impl PendingAnswers {
     }
 }
 
-/// Asks a connection what its last session may still ask, unless that is `taker`. After an error the
-/// connection is of no use: its reply may still come.
+/// Asks a connection for the answers that its last session may still want, unless that session is
+/// `taker`. After an error the connection is of no use, because the reply may still come.
 pub async fn settle(
     env: &PoolEnv,
     conn: &mut BackendConn,
@@ -137,7 +137,7 @@ pub async fn settle(
     ask(env, conn, questions).await
 }
 
-/// Asks what was claimed.
+/// Asks the claimed questions.
 pub async fn ask(
     env: &PoolEnv,
     conn: &mut BackendConn,

@@ -1,5 +1,5 @@
-//! What a worker's pooled sessions share besides connections: texts, states, definitions, and what
-//! has been found to work.
+//! What a worker's pooled sessions share besides connections: texts, states, definitions, and the
+//! record of what has worked.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -19,18 +19,18 @@ use crate::prepared_statement::Definitions;
 use crate::prepared_statement::StatementKey;
 use crate::sub_pool::{BackendLogin, PoolKey};
 
-/// Statements whose definitions a worker remembers.
+/// How many statements' definitions a worker remembers.
 const DEFINITIONS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
-/// Schemas of accounts that have been found to be there.
+/// How many schemas of accounts are remembered as existing.
 const SCHEMAS_MAX: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
-/// Kinds of sessions of which there is one copy.
+/// How many pool keys are kept as one shared copy.
 const IDENTITIES_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not zero");
-/// Sets of assignments that have been found to work. Beyond, all are tried anew.
+/// How many sets of assignments are remembered as working. If there are more, all are forgotten and tried anew.
 const PROOFS_MAX: usize = 65_536;
 
-/// One worker's.
+/// One worker's store.
 pub struct Store {
-    /// Schemas and variables of sessions, each set once.
+    /// Schemas and variables of sessions, each value once.
     pub values: ValuesTable,
     /// Texts of prepared statements, each once.
     pub texts: RefCell<Texts>,
@@ -42,14 +42,14 @@ pub struct Store {
     definitions: RefCell<LruCache<StatementKey, Rc<Definitions>>>,
     schemas: RefCell<LruCache<(AccountId, Vec<u8>), ()>>,
     identities: RefCell<LruCache<Rc<PoolKey>, Weak<BackendLogin>>>,
-    /// What the texts take.
+    /// The memory that the texts take.
     pub memory: MemoryShare,
-    /// For fingerprints of replies.
+    /// The hash keys for fingerprints of replies.
     pub print_keys: HashKeys,
 }
 
 impl Store {
-    /// Nothing yet. The keys are for hashes of what clients and servers say.
+    /// Returns an empty store. The keys are for hashes of data from clients and servers.
     pub fn new(keys: HashKeys) -> Self {
         Self {
             values: ValuesTable::new(keys),
@@ -66,12 +66,12 @@ impl Store {
         }
     }
 
-    /// Memory for the facts of a statement; to be given back.
+    /// Returns memory for the facts of a statement; the caller gives it back.
     pub fn take_facts(&self) -> Box<Facts> {
         self.facts.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// Takes such memory back.
+    /// Takes memory back, for the next statement.
     pub fn return_facts(&self, facts: Box<Facts>) {
         const SPARE_MAX: usize = 64;
         let mut spare = self.facts.borrow_mut();
@@ -80,12 +80,12 @@ impl Store {
         }
     }
 
-    /// Memory for a statement's bytes; to be given back.
+    /// Returns memory for a statement's bytes; the caller gives it back.
     pub fn take_bytes(&self) -> Vec<u8> {
         self.bytes.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// Takes such memory back.
+    /// Takes memory back, for the next statement.
     pub fn return_bytes(&self, mut bytes: Vec<u8>) {
         const SPARE_MAX: usize = 64;
         const BYTES_MAX: usize = 16 << 10;
@@ -96,7 +96,7 @@ impl Store {
         }
     }
 
-    /// One copy of what sessions have in common, however many there are.
+    /// Returns the shared copy of a pool key and a login, however many sessions have them.
     pub fn identity(&self, kind: PoolKey, login: BackendLogin) -> (Rc<PoolKey>, Rc<BackendLogin>) {
         let mut known = self.identities.borrow_mut();
         let found = known.get_key_value(&kind);
@@ -110,7 +110,7 @@ impl Store {
         (kind, login)
     }
 
-    /// One copy of what logins leave, however many connections say the same.
+    /// Returns the shared copy of the state after a login, however many connections report the same.
     pub fn baseline(&self, baseline: Baseline) -> Rc<Baseline> {
         const BASELINES_MAX: usize = 256;
         let mut known = self.baselines.borrow_mut();
@@ -129,7 +129,7 @@ impl Store {
         self.proofs.borrow().contains(&key)
     }
 
-    /// A set of assignments has worked.
+    /// Remembers that a set of assignments has worked.
     pub fn prove(&self, key: u64) {
         let mut proofs = self.proofs.borrow_mut();
         if proofs.len() >= PROOFS_MAX {
@@ -138,12 +138,12 @@ impl Store {
         proofs.insert(key);
     }
 
-    /// It has not worked this time.
+    /// Forgets a set of assignments, because it has not worked this time.
     pub fn disprove(&self, key: u64) {
         self.proofs.borrow_mut().remove(&key);
     }
 
-    /// A statement as sessions share it; its facts are read once, by `read`.
+    /// Returns a statement that sessions share. `read` analyses its text, once.
     pub fn statement(
         &self,
         text: &[u8],
@@ -181,7 +181,8 @@ impl Store {
         key
     }
 
-    /// Counts the texts. False: the process keeps more than it may, although all were forgotten that no session has.
+    /// Counts the memory of the texts. Returns false if the process keeps more than it may, even after the texts that
+    /// no session uses were dropped.
     pub fn has_memory_for_texts(&self) -> bool {
         let bytes = self.texts.borrow().bytes();
         if self.memory.keep(Purpose::Prepared, bytes) {
@@ -194,35 +195,35 @@ impl Store {
         !self.memory.is_over()
     }
 
-    /// What clients are told of a statement, if nothing has changed since `epoch`.
+    /// Returns what clients are told of a statement, if no definition has changed since `epoch`.
     pub fn definitions(&self, key: &StatementKey, epoch: u64) -> Option<Rc<Definitions>> {
         let mut all = self.definitions.borrow_mut();
         let known = all.get(key)?;
         (known.epoch == epoch).then(|| Rc::clone(known))
     }
 
-    /// What statements are taken for may be another matter from now on.
+    /// Forgets all definitions, because statements may be interpreted in another way from now on.
     pub fn forget_definitions(&self) {
         self.definitions.borrow_mut().clear();
     }
 
-    /// Keeps in mind what clients are told of a statement.
+    /// Remembers what clients are told of a statement.
     pub fn define(&self, key: &StatementKey, definitions: &Rc<Definitions>) {
         let mut all = self.definitions.borrow_mut();
         all.put(key.clone(), Rc::clone(definitions));
     }
 
-    /// Whether an account has been in a schema of late.
+    /// Whether an account has used a schema recently.
     pub fn knows_schema(&self, key: &(AccountId, Vec<u8>)) -> bool {
         self.schemas.borrow_mut().get(key).is_some()
     }
 
-    /// An account has been in a schema.
+    /// Remembers that an account has used a schema.
     pub fn learn_schema(&self, key: (AccountId, Vec<u8>)) {
         self.schemas.borrow_mut().put(key, ());
     }
 
-    /// An account could not enter a schema.
+    /// Forgets a schema that an account could not use.
     pub fn forget_schema(&self, key: &(AccountId, Vec<u8>)) {
         self.schemas.borrow_mut().pop(key);
     }

@@ -1,5 +1,5 @@
-//! How many statements rules let through: counted for all workers together, behind one lock that only
-//! statements under a limit touch.
+//! How many statements the rules let through, counted for all workers together. Only statements
+//! under a limit touch this lock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,13 +17,25 @@ struct Counted {
     gates: Gates<Ticket>,
 }
 
+impl Counted {
+    /// Calls a statement that has entered a gate, or the next one if that statement is gone.
+    fn call(&mut self, key: u64, mut next: Option<Ticket>) {
+        while let Some(Ticket(entered)) = next {
+            if entered.send(()).is_ok() {
+                return;
+            }
+            next = self.gates.leave(key);
+        }
+    }
+}
+
 struct Ticket(oneshot::Sender<()>);
 
-/// Whether a statement comes through a gate.
+/// Whether a statement may pass a gate.
 pub enum Passage {
-    /// It is in.
+    /// The statement has passed.
     In(Inside),
-    /// Others are; it is in as soon as it learns of it.
+    /// Other statements are running. The statement passes as soon as it is called.
     Waits(Waiting),
 }
 
@@ -32,13 +44,13 @@ impl StatementLimits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When a statement may go by its limit's rate.
+    /// Returns when a statement may run under the rate of its limit.
     pub fn admit(&self, limited: &Limited<'_>, now: Moment) -> Admission {
         self.counted().rates.admit(limited, now)
     }
 }
 
-/// Goes in, or waits in the queue. `max` is how many may be in at once.
+/// Passes the gate, or joins the queue. `max` is how many statements may run at once.
 pub fn enter(limits: &Arc<StatementLimits>, key: u64, max: u32) -> Passage {
     let mut counted = limits.counted();
     match counted.gates.enter(key, max) {
@@ -49,6 +61,9 @@ pub fn enter(limits: &Arc<StatementLimits>, key: u64, max: u32) -> Passage {
         Entrance::Full => {
             let (ticket, called) = oneshot::channel();
             counted.gates.wait(key, Ticket(ticket));
+            while let Some(admitted) = counted.gates.admit(key) {
+                counted.call(key, Some(admitted));
+            }
             Passage::Waits(Waiting {
                 limits: Arc::clone(limits),
                 key,
@@ -58,7 +73,7 @@ pub fn enter(limits: &Arc<StatementLimits>, key: u64, max: u32) -> Passage {
     }
 }
 
-/// One statement inside; out when dropped.
+/// A statement that has passed the gate; it leaves when this is dropped.
 pub struct Inside {
     limits: Arc<StatementLimits>,
     key: u64,
@@ -67,15 +82,12 @@ pub struct Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         let mut counted = self.limits.counted();
-        while let Some(Ticket(next)) = counted.gates.leave(self.key) {
-            if next.send(()).is_ok() {
-                return;
-            }
-        }
+        let next = counted.gates.leave(self.key);
+        counted.call(self.key, next);
     }
 }
 
-/// One in the queue; out of it when dropped.
+/// A statement in the queue; it leaves the queue when this is dropped.
 pub struct Waiting {
     limits: Arc<StatementLimits>,
     key: u64,
@@ -83,9 +95,9 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Waits until it is called.
+    /// Waits until the statement is called.
     pub async fn called(&mut self) -> Inside {
-        // Tickets are dropped only by those that wait.
+        // A ticket is dropped only together with a waiting statement, so this one still exists.
         let _ = (&mut self.called).await;
         Inside {
             limits: Arc::clone(&self.limits),
@@ -98,7 +110,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.called.close();
         if self.called.try_recv().is_ok() {
-            // It was called and has not heard it: its place goes to the next.
+            // The statement was called and will not run: its place goes to the next one.
             drop(Inside {
                 limits: Arc::clone(&self.limits),
                 key: self.key,

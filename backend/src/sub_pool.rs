@@ -1,4 +1,4 @@
-//! What makes backend connections interchangeable, and the sub-pools of a worker's pool that have those that are.
+//! What makes backend connections interchangeable, and the sub-pools that hold interchangeable connections.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,38 +9,38 @@ use wire::Capabilities;
 
 use crate::running_limit::RunningLimit;
 
-/// Everything that a login fixes for a connection's life. Sessions with equal kinds may use each
-/// other's connections, once their states are made equal.
+/// Everything that a login fixes for a connection's life. Sessions with equal keys may use each
+/// other's connections, once the connection's state equals the session's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PoolKey {
     /// The account that the client has logged in to.
     pub account: AccountId,
-    /// The user that the client is: the account's, or of an anonymous account the name that the client gave.
+    /// The client's user: the account's, or the name that the client of an anonymous account gave.
     pub user: Box<[u8]>,
-    /// What client and backend agreed on, without what belongs to one leg.
+    /// The capabilities that client and backend agreed on, without those that concern only one of the two connections.
     pub capabilities: Capabilities,
-    /// The collation named at login, which decides the character sets to begin with. Those beyond 255
-    /// are named by COM_CHANGE_USER only.
+    /// The collation named at login, which sets the first character sets. Collations above 255 can
+    /// only be named by COM_CHANGE_USER.
     pub collation: u16,
 }
 
-/// One sub-pool of a worker's pool: connections of one kind to one backend.
+/// One sub-pool of a worker's pool: connections with one pool key to one backend.
 #[derive(Debug)]
 pub struct SubPool {
-    /// Its number in its worker.
+    /// Its number within the worker.
     pub id: SubPoolId,
     /// What its connections have in common.
     pub kind: Rc<PoolKey>,
-    /// Where they lead.
+    /// The backend of its connections.
     pub backend: Arc<Backend>,
-    /// As whom they log in.
+    /// The login of its connections.
     pub login: Rc<BackendLogin>,
-    /// How many statements may run there at once, of all sub-pools and workers.
+    /// The limit of running statements at the backend, over all sub-pools and workers.
     pub running: Arc<RunningLimit>,
 }
 
 impl SubPool {
-    /// Whether it is that of a session with these, which were made once and are handed about.
+    /// Whether it belongs to a session with these values. Each exists once and is shared, so pointers are compared.
     pub fn is_of(
         &self,
         backend: &Arc<Backend>,
@@ -53,17 +53,17 @@ impl SubPool {
     }
 }
 
-/// Whom a backend is told that we are.
+/// The user and the credential with which the proxy logs in to a backend.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BackendLogin {
-    /// The user's name there.
+    /// The user's name at the backend.
     pub user: Vec<u8>,
-    /// What proves that.
+    /// The credential that proves the user.
     pub credential: Credential,
 }
 
 impl BackendLogin {
-    /// For a client that is `user` by this account.
+    /// The login for a client that is `user` by this account.
     pub fn of(account: &Account, user: &[u8], credential: Credential) -> Self {
         Self {
             user: Self::user_of(account, user).to_vec(),
@@ -71,7 +71,7 @@ impl BackendLogin {
         }
     }
 
-    /// As whom a client that is `user` by this account is logged in.
+    /// The user name with which a client that is `user` by this account logs in to the backend.
     pub fn user_of<'a>(account: &'a Account, user: &'a [u8]) -> &'a [u8] {
         match &account.backend {
             Some(login) => login.user.as_bytes(),
@@ -80,13 +80,12 @@ impl BackendLogin {
     }
 }
 
-/// The sub-pool that a session has had its last connection from: it is looked up once, and not for each
-/// command.
+/// The sub-pool of a session's last connection, so that the session does not look it up for each command.
 #[derive(Debug)]
 pub struct KnownSubPool {
     /// The sub-pool.
     pub sub_pool: Rc<SubPool>,
-    /// How often sub-pools had been swept away by then.
+    /// How often empty sub-pools had been swept away by then.
     pub sweeps: u64,
 }
 

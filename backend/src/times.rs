@@ -1,5 +1,5 @@
-//! How long statements have waited in the proxy and how long backends have taken for them: by backend
-//! and by the way they went, counted by each worker for itself, and gathered when somebody asks.
+//! How long statements have waited in the proxy, and how long backends took for them, by backend
+//! and path. Each worker counts for itself; the counts are summed when they are read.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,18 +16,18 @@ use stats::spread::{Spread, Spreads, add};
 /// How a statement gets to its backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementPath {
-    /// Over a connection that its session has to itself meanwhile.
+    /// Over a connection that only its session uses at that time.
     Own,
     /// Over a shared lane.
     Lane,
-    /// Over the connection that its session has from beginning to end; seen where that is wanted.
+    /// Over the connection that its session has from beginning to end; measured only if that is configured.
     Relayed,
 }
 
 impl StatementPath {
     const ALL: [Self; 3] = [Self::Own, Self::Lane, Self::Relayed];
 
-    /// As people are told it.
+    /// The name that the admin interface shows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own connection",
@@ -37,28 +37,28 @@ impl StatementPath {
     }
 }
 
-/// How much a statement and its reply were, in bytes, headers and all.
+/// The size of a statement and of its reply in bytes, with packet headers.
 #[derive(Debug, Clone, Copy)]
 pub struct Traffic {
-    /// To the backend.
+    /// Bytes to the backend.
     pub sent: u64,
-    /// From the backend.
+    /// Bytes from the backend.
     pub received: u64,
 }
 
-/// One worker's.
+/// One worker's times.
 pub struct Times {
-    /// By the backend's id.
+    /// The times of each backend, by its id.
     of: RefCell<Vec<Option<Arc<BackendTimes>>>>,
     env: Rc<PoolEnv>,
     all: Arc<AllTimes>,
 }
 
-/// One worker's of one backend. Only that worker writes.
+/// One worker's times of one backend. Only that worker writes.
 struct BackendTimes {
     cluster: String,
     backend: String,
-    /// As in [`StatementPath::ALL`].
+    /// One per path, in the order of [`StatementPath::ALL`].
     ways: [WayTimes; StatementPath::ALL.len()],
 }
 
@@ -66,19 +66,19 @@ struct BackendTimes {
 struct WayTimes {
     waited: Spread,
     taken: Spread,
-    /// Bytes.
+    /// In bytes.
     sent: AtomicU64,
     received: AtomicU64,
 }
 
 impl Times {
-    /// Those of a worker, which are gathered there.
+    /// Returns the times of a worker, which are added to `all`.
     pub fn new(env: Rc<PoolEnv>, all: Arc<AllTimes>) -> Self {
         let of = RefCell::default();
         Self { of, env, all }
     }
 
-    /// A statement has had its reply.
+    /// Records the times of a statement whose reply has ended.
     pub fn note(
         &self,
         backend: BackendId,
@@ -99,17 +99,17 @@ impl Times {
         }
     }
 
-    /// Begins from nothing.
+    /// Sets the times to zero.
     pub fn reset(&self) {
         let of = std::mem::take(&mut *self.of.borrow_mut());
         of.iter().flatten().for_each(|times| self.all.leave(times));
     }
 
-    /// The first statement of a worker's to a backend.
+    /// Adds a backend when the worker's first statement goes to it.
     #[cold]
     fn meet(&self, id: BackendId) {
         let topology = Arc::clone(&self.env.topology.borrow());
-        // It has gone from the configuration meanwhile.
+        // The backend may have been removed from the configuration meanwhile.
         let Some(backend) = topology.backend(id) else {
             return;
         };
@@ -130,25 +130,25 @@ impl Times {
     }
 }
 
-/// All workers'.
+/// The times of all workers.
 #[derive(Default)]
 pub struct AllTimes {
     all: Mutex<Vec<Arc<BackendTimes>>>,
 }
 
-/// What all workers have seen of one backend by one way.
+/// What all workers have measured of one backend and one path.
 pub struct TimesSum {
     /// The cluster's name.
     pub cluster: String,
     /// The backend's name.
     pub backend: String,
-    /// How the statements got there.
+    /// The path of the statements.
     pub path: StatementPath,
-    /// How long they waited in the proxy.
+    /// How long the statements waited in the proxy.
     pub waited: Spreads,
-    /// How long the backend has taken.
+    /// How long the backend took.
     pub taken: Spreads,
-    /// How many bytes they and their replies were.
+    /// The size of the statements and their replies.
     pub traffic: Traffic,
 }
 
@@ -163,12 +163,12 @@ impl AllTimes {
         all.retain(|it| !Arc::ptr_eq(it, times));
     }
 
-    /// The same for those who look from outside.
+    /// Returns the sums in the form that the admin interface reads.
     pub fn views(&self) -> Vec<TimesView> {
         views(self.sums())
     }
 
-    /// Everything so far, backend by backend; ways that nobody has gone are left out.
+    /// Returns all sums so far, backend by backend, without unused paths.
     pub fn sums(&self) -> Vec<TimesSum> {
         sums(&self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }

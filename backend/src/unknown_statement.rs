@@ -1,20 +1,20 @@
-//! A prepared statement that is not there: servers name it in their error, by the number that they were asked for.
+//! Errors about a prepared statement that does not exist: servers name it by the id that they were asked for.
 
 use wire::ErrorCode;
 
 use crate::diagnostics::Diagnostics;
 
-/// An id that no server gives a statement; the one above it means another thing to MariaDB.
-pub const NOBODYS: u32 = 0xFFFF_FFF0;
+/// An id that no server gives to a statement. MariaDB gives the id above it another meaning.
+pub const UNUSED_STATEMENT_ID: u32 = 0xFFFF_FFF0;
 
-/// A list that was read where MariaDB may have kept the error of a statement that is not there.
+/// Puts the client's statement id into a list in which MariaDB may have kept the error of an unknown statement.
 pub fn naming(mut list: Diagnostics, meant: u32) -> Diagnostics {
     let unknown = ErrorCode::UNKNOWN_STMT_HANDLER;
-    list.rename_each(unknown, |message| renamed(message, NOBODYS, meant));
+    list.rename_each(unknown, |message| renamed(message, UNUSED_STATEMENT_ID, meant));
     list
 }
 
-/// A message about the client's statement in place of the backend's.
+/// Replaces the backend's statement id in a message by the client's.
 pub fn renamed(message: &[u8], asked: u32, meant: u32) -> Vec<u8> {
     let asked = asked.to_string();
     let meant = meant.to_string();

@@ -1,7 +1,7 @@
-//! A session's place where it waits for a connection: the pool calls it once, or never.
+//! The place where a session waits for a connection. The pool calls it once, or never.
 //!
-//! The place is used for one wait after the other, so that waiting allocates nothing. Whoever is called
-//! after it has gone does not come: what it was to have goes back.
+//! The place is used for one wait after another, so that waiting allocates nothing. If the session
+//! has gone when it is called, the grant goes back to the pool.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -14,41 +14,41 @@ use crate::connection::Connection;
 
 /// What a waiter is woken with.
 pub enum Granted {
-    /// It is its turn.
+    /// The session gets a connection or a permit.
     Grant(Grant<Connection>),
-    /// It waits in vain.
+    /// The session waits in vain.
     Refused(Refusal),
 }
 
 impl Default for Granted {
-    /// The pool has gone.
+    /// The pool is gone.
     fn default() -> Self {
         Self::Refused(Refusal::Shut)
     }
 }
 
-/// One session's.
+/// One session's place.
 #[derive(Default)]
 pub struct WaitSlot {
-    /// Which wait it is; those before are over.
+    /// The number of the current wait; earlier waits are over.
     generation: Cell<u64>,
     granted: RefCell<Option<Granted>>,
     waker: RefCell<Option<Waker>>,
 }
 
-/// Calls whoever waits.
+/// The pool's end: calls the session that waits.
 pub struct Waiter {
     place: Rc<WaitSlot>,
     generation: u64,
 }
 
-/// The wait.
+/// The session's end: resolves when the pool calls.
 pub struct Granting {
     place: Rc<WaitSlot>,
 }
 
 impl WaitSlot {
-    /// The next wait begins.
+    /// Begins the next wait.
     pub fn begin(self: &Rc<Self>) -> (Waiter, Granting) {
         let generation = self.generation.get() + 1;
         self.generation.set(generation);
@@ -71,7 +71,7 @@ impl WaitSlot {
 }
 
 impl Waiter {
-    /// Calls it; gives back what is to be had if it has gone.
+    /// Calls the session. If the session has gone, returns the grant.
     pub fn send(mut self, granted: Granted) -> Result<(), Granted> {
         let turn = std::mem::take(&mut self.generation);
         match self.place.generation.get() == turn {
@@ -85,7 +85,7 @@ impl Waiter {
 }
 
 impl Drop for Waiter {
-    /// Nobody will call.
+    /// Refuses the wait, because the pool will not call any more.
     fn drop(&mut self) {
         if self.generation > 0 && self.place.generation.get() == self.generation {
             self.place.put(Granted::default());
@@ -110,7 +110,7 @@ impl Future for Granting {
 }
 
 impl Drop for Granting {
-    /// It has gone. What it was called with and has not taken is lost, and the pool finds that.
+    /// Ends the wait. A grant that the session has not taken is dropped, and the pool notices that.
     fn drop(&mut self) {
         self.place.generation.set(self.place.generation.get() + 1);
         let granted = self.place.granted.borrow_mut().take();
@@ -138,7 +138,7 @@ mod tests {
         assert!(waiter.send(crowded()).is_ok());
         let granted = granting.await;
         assert!(matches!(granted, Granted::Refused(Refusal::Crowded)));
-        // Nobody calls any more.
+        // The pool does not call any more.
         let (waiter, granting) = place.begin();
         let (late, later) = (place.begin(), granting);
         drop(later);

@@ -1,4 +1,4 @@
-//! A worker's pool at work: sessions come for connections and bring them back.
+//! A worker's pool of backend connections: sessions acquire connections here and bring them back.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -25,31 +25,31 @@ use crate::wait_slot::{Granted, Granting, WaitSlot, Waiter};
 use link::failure::{Failure, FailureKind};
 use registry::worker_view::PoolView;
 
-/// A place in a queue, and what comes of it.
+/// A session's place in the queue of a sub-pool, and the answer that the session awaits.
 pub struct Wait {
-    /// Where.
+    /// The sub-pool that the session waits for.
     pub sub_pool: SubPoolId,
-    /// What the session awaits.
+    /// Resolves when the pool grants a connection, or refuses.
     pub granting: Granting,
     /// Its place in the queue.
     pub ticket: Ticket,
 }
 
-/// What a session is to do for a connection.
+/// What a session has to do next to get a connection.
 pub enum CheckoutStep {
-    /// Use it.
+    /// Use this connection.
     HeldConnection(HeldConnection),
-    /// Open one.
+    /// Open a connection, with this permit.
     Permit(SubPoolId, OpeningPermit),
-    /// Wait.
+    /// Wait in the queue.
     Waits(Wait),
-    /// Give up.
+    /// Give up: the pool refuses.
     Refused(Failure),
 }
 
 /// One worker's connections.
 pub struct WorkerPool {
-    /// What it works with.
+    /// Settings, topology, clock, and the state that all workers share.
     pub env: Rc<PoolEnv>,
     pub(crate) pool: RefCell<Pool<SubPoolId, Connection, Waiter>>,
     pub(crate) sub_pools: RefCell<BTreeMap<SubPoolId, Rc<SubPool>>>,
@@ -57,35 +57,35 @@ pub struct WorkerPool {
     pub(crate) rate_limits: RefCell<HashMap<BackendId, Rc<RateLimit>>>,
     pub(crate) next: Cell<SubPoolId>,
     pub(crate) sweeps: Cell<u64>,
-    /// Changes of privileges and of global variables that its idle connections have been looked at for.
+    /// The counts of changes (of privileges, of global variables) up to which idle connections have been checked.
     pub(crate) weeded_at: Cell<(u64, u64)>,
-    /// Changes of global variables that are taken into account.
+    /// How many changes of global variables the pool has taken into account.
     pub(crate) globals_at: Cell<u64>,
-    /// How often it has been asked to close what is kept prepared.
+    /// How many requests to close kept statements the pool has seen.
     pub(crate) kept_epoch: Cell<u64>,
-    /// When the keeper comes by itself.
+    /// When the pool's maintenance runs next by itself.
     pub(crate) planned: Cell<Option<Duration>>,
-    /// The time that the pool was told last; it never goes back.
+    /// The latest time that the pool was given; it never goes back.
     pub(crate) latest: Cell<Duration>,
-    /// Something is due earlier than that.
+    /// Wakes the pool's maintenance: something is due earlier than `planned`.
     pub(crate) stir: tokio::sync::Notify,
-    /// The backends are others, or are otherwise, and the pool knows.
+    /// Signalled after the pool has taken in a new topology.
     pub(crate) news: tokio::sync::Notify,
 }
 
-/// A connection lent to a session.
+/// A connection that is leased to a session.
 pub struct HeldConnection {
     /// The connection.
     pub conn: Connection,
     lease: Lease,
-    /// The pool knows that its session keeps it between commands.
+    /// Whether the pool knows that the session keeps the connection between commands.
     is_held: bool,
-    /// Its session's next statement may begin, and counts.
+    /// The session's next statement, which has been admitted and already counts as running.
     admitted: Option<RunningStatement>,
 }
 
 impl HeldConnection {
-    /// One that the pool has lent.
+    /// Joins a connection and its lease.
     pub fn new(conn: Connection, lease: Lease) -> Self {
         Self {
             conn,
@@ -95,13 +95,13 @@ impl HeldConnection {
         }
     }
 
-    /// Its session has been let in for a statement, here if it was let in for this backend.
+    /// Stores the admission of the session's next statement, if it was admitted for this connection's backend.
     #[inline]
     pub fn admit(&mut self, admitted: Option<RunningStatement>) {
         self.admitted = admitted.filter(|it| it.is_at(&self.conn.sub_pool));
     }
 
-    /// A statement begins here.
+    /// Marks the beginning of a statement on this connection.
     #[inline]
     pub fn begin_statement(&mut self) -> RunningStatement {
         let go_on = || RunningStatement::go_on(&self.conn.sub_pool);
@@ -110,7 +110,7 @@ impl HeldConnection {
 }
 
 impl WorkerPool {
-    /// Without connections. `seed` decides which of equal ones are chosen.
+    /// Returns a pool without connections. `seed` decides between connections that are equally good.
     pub fn new(env: Rc<PoolEnv>, seed: u64) -> Self {
         Self {
             env,
@@ -130,19 +130,19 @@ impl WorkerPool {
         }
     }
 
-    /// The time, for the pool.
+    /// Returns the time, and remembers it as the latest time of the pool.
     pub fn now(&self) -> Duration {
         let now = self.env.now().0;
         self.latest.set(now);
         now
     }
 
-    /// The next change of backends, from now on, whenever it is awaited.
+    /// Resolves at the next change of the backends after this call, even if it is awaited later.
     pub fn news(&self) -> tokio::sync::futures::Notified<'_> {
         self.news.notified()
     }
 
-    /// A connection that lies idle, the one whose state is nearest.
+    /// Takes the idle connection whose state is nearest to the session's.
     pub fn take_idle(
         self: &Rc<Self>,
         sub_pool: SubPoolId,
@@ -161,7 +161,7 @@ impl WorkerPool {
         }
     }
 
-    /// The same for one connection and no other, however many lie idle.
+    /// Takes one certain idle connection, the one for which `is_it` is true.
     pub fn take_idle_that(
         self: &Rc<Self>,
         sub_pool: SubPoolId,
@@ -179,7 +179,7 @@ impl WorkerPool {
         None
     }
 
-    /// Begins to get a connection of a sub-pool.
+    /// Begins to acquire a connection of a sub-pool.
     pub fn begin(
         self: &Rc<Self>,
         sub_pool: SubPoolId,
@@ -187,7 +187,7 @@ impl WorkerPool {
         place: &mut Option<Rc<WaitSlot>>,
         mut distance: impl FnMut(&BackendConn) -> u32,
     ) -> CheckoutStep {
-        // In the usual case the clock is not read.
+        // If a connection is idle, the clock need not be read.
         if let Some(lease) = self.take_idle(sub_pool, &mut distance) {
             return CheckoutStep::HeldConnection(lease);
         }
@@ -210,7 +210,7 @@ impl WorkerPool {
                     if conn.is_fit(&self.env) {
                         return CheckoutStep::HeldConnection(HeldConnection::new(conn, lease));
                     }
-                    // It died while it lay idle, or has old privileges: another one.
+                    // The connection died while it was idle, or has old privileges: look for another connection.
                     self.discard(conn, lease);
                 }
                 (Verdict::Open(permit), _) => return CheckoutStep::Permit(sub_pool, permit),
@@ -232,7 +232,7 @@ impl WorkerPool {
         }
     }
 
-    /// How many sessions of the same account wait for connections of another kind to the same backend.
+    /// How many sessions of the same account wait for connections to the same backend with another pool key.
     fn waiting_for_other_keys(&self, id: SubPoolId) -> usize {
         let (pool, sub_pools) = (self.pool.borrow(), self.sub_pools.borrow());
         let Some(own) = sub_pools.get(&id) else {
@@ -245,7 +245,7 @@ impl WorkerPool {
         beside.map(|it| pool.waiting_for(&it.id)).sum()
     }
 
-    /// Takes what a waiter was granted; `None`: it was dead, begin again.
+    /// Takes what the pool granted to a waiting session; `None` if that connection was dead: begin again.
     pub fn granted(
         self: &Rc<Self>,
         sub_pool: SubPoolId,
@@ -269,7 +269,7 @@ impl WorkerPool {
         }
     }
 
-    /// Why a backend takes no sessions.
+    /// Returns why a backend takes no sessions.
     fn shut_because(&self, sub_pool: SubPoolId) -> &'static str {
         let sub_pools = self.sub_pools.borrow();
         let id = sub_pools.get(&sub_pool).map(|sub_pool| sub_pool.backend.id);
@@ -307,7 +307,7 @@ impl WorkerPool {
         }
     }
 
-    /// Opens a connection, by leave of the pool.
+    /// Opens a connection, with a permit of the pool.
     pub async fn open(
         self: &Rc<Self>,
         id: SubPoolId,
@@ -326,7 +326,7 @@ impl WorkerPool {
             Ok(conn) => {
                 let now = self.now();
                 let lease = self.pool.borrow_mut().opened(permit, now);
-                // From now on there is something to look after, and another may open one.
+                // The new connection needs maintenance from now on, and another opening may begin.
                 self.stir_for(id, now);
                 Ok(HeldConnection::new(Box::new(conn), lease))
             }
@@ -340,7 +340,7 @@ impl WorkerPool {
         }
     }
 
-    /// Has the keeper come, if something is due on a sub-pool before it would.
+    /// Wakes the pool's maintenance if something is due on a sub-pool before the maintenance would run.
     pub fn stir_for(&self, sub_pool: SubPoolId, now: Duration) {
         let due = self.pool.borrow().next_tick_of(&sub_pool, now);
         let planned = self.planned.get();
@@ -350,7 +350,7 @@ impl WorkerPool {
         }
     }
 
-    /// The session keeps its connection between two commands.
+    /// Tells the pool that the session keeps its connection between two commands.
     pub fn hold(&self, lease: &mut HeldConnection) {
         if !lease.is_held {
             lease.is_held = true;
@@ -359,24 +359,24 @@ impl WorkerPool {
         }
     }
 
-    /// Brings a connection back that others may use.
+    /// Brings back a connection that other sessions may use.
     pub fn give_back(self: &Rc<Self>, lease: HeldConnection) {
         self.put_back(lease.conn, lease.lease, self.now());
     }
 
-    /// The same for whoever has just looked at the clock.
+    /// Does the same as [`Self::give_back`], for a caller that has just read the clock.
     pub fn give_back_at(self: &Rc<Self>, lease: HeldConnection, now: Duration) {
         let now = now.max(self.latest.get());
         self.put_back(lease.conn, lease.lease, now);
     }
 
-    /// Brings a connection back at this time.
+    /// Brings a connection back, at the time `now`.
     pub fn put_back(self: &Rc<Self>, conn: Connection, lease: Lease, now: Duration) {
         let owner = conn.owner.as_ref().and_then(Owner::if_pending);
         if conn.is_outdated(&self.env) {
             self.retire(HeldConnection::new(conn, lease), CloseReason::TooOld);
         } else if conn.is_to_close_kept(&self.env) {
-            // It comes back behind that.
+            // The connection comes back after its kept statements are closed.
             drop(self.begin_closing_kept_of(HeldConnection::new(conn, lease)));
         } else {
             let next = self.pool.borrow_mut().give_back(lease, conn, now);
@@ -388,32 +388,33 @@ impl WorkerPool {
             }
         }
         if let Some(owner) = owner {
-            // Its session may wait for it, and whoever had it may not have asked.
+            // The session that ran its last statement here may be waiting for this connection. The
+            // session that had it may not have asked for the answers.
             owner.news.notify_waiters();
         }
     }
 
-    /// Gives up a connection that nobody can use any more.
+    /// Gives up a connection that cannot be used any more.
     pub fn forget(self: &Rc<Self>, lease: HeldConnection, reason: CloseReason) {
         lease.conn.leg.transport.abort();
         self.forget_lease(lease.lease, reason);
     }
 
-    /// Gives up a connection that is in order, but not fit for others: says goodbye to its backend. What its
-    /// last session may still ask is asked before.
+    /// Gives up a connection that works but is not fit for other sessions. First it asks for the
+    /// answers that the last session may still want, then it sends COM_QUIT.
     pub fn retire(self: &Rc<Self>, lease: HeldConnection, reason: CloseReason) {
         let mut conn = lease.conn;
         let questions = crate::settle_answers::claim(&mut conn, &Rc::default());
         self.forget_lease(lease.lease, reason);
         let pool = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            // It is closed anyway.
+            // An error changes nothing: the connection is closed anyway.
             let _ = crate::settle_answers::ask(&pool.env, &mut conn, questions).await;
             conn.send_quit().await;
         });
     }
 
-    /// An idle connection that cannot be lent.
+    /// Gives up an idle connection that is not fit for a session.
     fn discard(self: &Rc<Self>, conn: Connection, lease: Lease) {
         if conn.is_alive() {
             let lease = HeldConnection::new(conn, lease);
@@ -423,7 +424,7 @@ impl WorkerPool {
         self.forget_lease(lease, CloseReason::Broken);
     }
 
-    /// Takes a connection out of the pool for good: a session keeps it to its end.
+    /// Takes a connection out of the pool for good: a session keeps the connection until the session ends.
     pub fn take_out(self: &Rc<Self>, lease: HeldConnection) -> Connection {
         self.forget_lease(lease.lease, CloseReason::Ended);
         lease.conn
@@ -435,21 +436,21 @@ impl WorkerPool {
         self.wake_all(wakes);
     }
 
-    /// Tells those that have waited.
+    /// Gives these grants to the sessions that wait for them.
     pub fn wake_all(self: &Rc<Self>, wakes: Vec<Wake<Connection, Waiter>>) {
         for wake in wakes {
             self.wake(wake);
         }
     }
 
-    /// Tells one that has waited.
+    /// Gives a grant to the session that waits for it.
     pub fn wake(self: &Rc<Self>, Wake { waiter, grant }: Wake<Connection, Waiter>) {
         if let Err(Granted::Grant(grant)) = waiter.send(Granted::Grant(grant)) {
             self.take_back(grant);
         }
     }
 
-    /// Who waited has gone.
+    /// Takes a grant back, because the session that waited has gone.
     fn take_back(self: &Rc<Self>, grant: Grant<Connection>) {
         match grant {
             Grant::Connection(conn, lease) => {
@@ -463,13 +464,13 @@ impl WorkerPool {
         }
     }
 
-    /// What has happened to its connections is counted from nothing.
+    /// Sets the counts of the pool's events to zero.
     pub fn reset_counts(&self) {
         self.pool.borrow_mut().reset_counts();
     }
 
-    /// Its connections, by backend and account.
-    /// `uses`: what the worker's sessions do with them.
+    /// Returns figures of the pool's connections, by backend and account. `uses`: what the worker's
+    /// sessions do with the connections.
     pub fn views(&self, uses: &Uses) -> Vec<PoolView> {
         let limits = &self.env.shared.connection_limits;
         let now = self.now();
@@ -503,10 +504,10 @@ impl WorkerPool {
     }
 }
 
-/// What has become of a backend that the pool does not have.
+/// The state of a backend that the pool does not know, for error messages.
 const REMOVED: &str = "was removed from the configuration";
 
-/// It was, while a connection to it was opened.
+/// The error if the backend was disabled while a connection to it was being opened.
 fn disabled(backend: &Backend) -> Failure {
     let error = errors::cannot_open(&backend.name, ConnectionError::Disabled);
     Failure::saying(FailureKind::NoBackend, error)

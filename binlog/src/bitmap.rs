@@ -1,10 +1,10 @@
-//! Bits of columns: which are present, which are NULL.
+//! Bitmaps of columns: which columns are present, and which are NULL.
 
 use std::borrow::Cow;
 
 use wire::{Malformed, Reader};
 
-/// A bit for each column, the lowest bit of the first byte first.
+/// One bit per column. The lowest bit of the first byte is the first column.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Bitmap<'a> {
     bytes: Cow<'a, [u8]>,
@@ -29,14 +29,14 @@ impl<'a> Bitmap<'a> {
         byte.is_some_and(|byte| byte >> (index % 8) & 1 == 1)
     }
 
-    /// The same in memory of its own.
+    /// Returns a copy that owns its bytes.
     pub(crate) fn into_owned(self) -> Bitmap<'static> {
         Bitmap {
             bytes: Cow::Owned(self.bytes.into_owned()),
         }
     }
 
-    /// The bits of `count` columns, of which `contains` says whether each is set.
+    /// Creates a bitmap of `count` columns. `contains` returns whether a column's bit is set.
     pub(crate) fn of(count: usize, contains: impl Fn(usize) -> bool) -> Bitmap<'static> {
         let byte = |first: usize| {
             let bits = (0..8).filter(|bit| first + bit < count && contains(first + bit));
@@ -47,18 +47,18 @@ impl<'a> Bitmap<'a> {
         }
     }
 
-    /// The bytes as they stand in an event.
+    /// The bytes, as in an event.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many of the first `count` are set.
+    /// How many of the first `count` bits are set.
     pub fn count(&self, count: usize) -> usize {
         (0..count).filter(|index| self.contains(*index)).count()
     }
 }
 
-/// The bits of metadata lists, whose first bit is the highest of the first byte.
+/// Returns a bit of a metadata list. In such lists the highest bit of the first byte is the first bit.
 pub(crate) fn bit_high_first(bytes: &[u8], index: usize) -> bool {
     let byte = bytes.get(index / 8);
     byte.is_some_and(|byte| byte << (index % 8) & 0x80 != 0)

@@ -6,10 +6,10 @@ use crate::error::EventError;
 use crate::event_type::EventType;
 use crate::header::EventHeader;
 
-/// How long a checksum is.
+/// The length of a checksum in bytes.
 pub(crate) const CHECKSUM_BYTES: usize = 4;
 
-/// Where the low byte of the flags stands in an event.
+/// The offset of the flags' low byte in an event.
 const FLAGS_AT: usize = 17;
 
 /// The checksum that ends the events of a stream.
@@ -23,7 +23,7 @@ pub enum Checksum {
 }
 
 impl Checksum {
-    /// How many bytes it takes.
+    /// The length of the checksum in bytes.
     pub const fn length(self) -> usize {
         match self {
             Self::None => 0,
@@ -31,7 +31,7 @@ impl Checksum {
         }
     }
 
-    /// As the servers name it (`binlog_checksum`).
+    /// The servers' name for it (`binlog_checksum`).
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "NONE",
@@ -39,7 +39,7 @@ impl Checksum {
         }
     }
 
-    /// Compares the checksum of an event with its bytes.
+    /// Verifies the checksum of an event.
     pub(crate) fn verify(self, event: &[u8]) -> Result<(), EventError> {
         if self == Self::None {
             return Ok(());
@@ -58,8 +58,8 @@ impl Checksum {
     }
 }
 
-/// The checksum of an event without its checksum. The flag "in use" of a FORMAT_DESCRIPTION event counts as cleared,
-/// because the server changes it in place (`event_checksum_test` of `log_event.cc`).
+/// Computes the checksum of an event without its own checksum. The flag "in use" of a FORMAT_DESCRIPTION event counts
+/// as cleared, because the server changes the flag in the file later (`event_checksum_test` of `log_event.cc`).
 pub(crate) fn crc32(event: &[u8]) -> u32 {
     let is_format = EventHeader::decode(event)
         .is_ok_and(|header| header.event_type == EventType::FORMAT_DESCRIPTION);

@@ -1,4 +1,4 @@
-//! Seconds since 1970 as a date and a time of UTC.
+//! Converts seconds since 1970 to a date and a time in UTC.
 
 /// A moment in UTC, by the Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct CivilTime {
 }
 
 impl CivilTime {
-    /// The moment so many seconds after 1970 began (days to a date by eras of 400 years, beginning in March).
+    /// Returns the moment for seconds since 1970. Days are converted in eras of 400 years that begin in March.
     pub(crate) fn of_seconds(seconds: u64) -> Self {
         let (days, of_day) = (seconds / 86_400, seconds % 86_400);
         let shifted = days + 719_468;
@@ -34,7 +34,7 @@ impl CivilTime {
     }
 }
 
-/// The days from 1970 to a date, its year, month and day; none if there is no such date, or it is before.
+/// Returns the days from 1970 to a date (year, month, day); none if the date is invalid or before 1970.
 pub(crate) fn days_of_date((year, month, day): (u32, u32, u32)) -> Option<u64> {
     if year < 1970 || month < 1 || day < 1 {
         return None;

@@ -1,4 +1,4 @@
-//! Columns as a TABLE_MAP event describes them.
+//! The columns that a TABLE_MAP event describes.
 
 use wire::{Malformed, Reader};
 
@@ -47,7 +47,7 @@ impl ColumnType {
     pub const STRING: Self = Self(254);
     pub const GEOMETRY: Self = Self(255);
 
-    /// Whether the list of signs has a bit for it.
+    /// Whether the list of signs has a bit for columns of this type.
     pub(crate) const fn is_numeric(self) -> bool {
         matches!(
             self,
@@ -63,12 +63,12 @@ impl ColumnType {
         )
     }
 
-    /// Whether the lists of character sets have an entry for it, as MySQL writes them.
+    /// Whether MySQL's lists of character sets have an entry for columns of this type.
     pub(crate) fn is_text_of_mysql(self) -> bool {
         self.is_text() || self == Self::VECTOR
     }
 
-    /// The same as MariaDB writes them.
+    /// The same for MariaDB's lists.
     pub(crate) fn is_text_of_mariadb(self) -> bool {
         self.is_text() || self == Self::GEOMETRY
     }
@@ -94,47 +94,47 @@ impl ColumnType {
     }
 }
 
-/// No server's table has more columns.
+/// The maximum number of columns; no server allows more in a table.
 pub(crate) const COLUMNS_MAX: usize = 4096;
 
 /// A column of a primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Which column, from 0.
+    /// The column's index, from 0.
     pub column: usize,
-    /// How many characters of it the key has; 0 for all.
+    /// How many characters of the column the key contains; 0 for all.
     pub prefix: u64,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its type; of an ENUM or SET that, not the STRING that it is sent as.
+    /// The column's type. For ENUM and SET it is the real type, not STRING, which the event contains.
     pub column_type: ColumnType,
-    /// The parameters of the type: length, precision and scale, digits of a fraction, bytes of a length.
+    /// The parameters of the type: length, precision and scale, digits of a fraction, or bytes of a length.
     pub metadata: u16,
     /// Whether it may be NULL.
     pub is_nullable: bool,
-    /// Whether it is unsigned, if the server says so.
+    /// Whether the column is unsigned; none if the server does not send that.
     pub is_unsigned: Option<bool>,
-    /// Its name, if the server sends names.
+    /// The column's name; none if the server sends no names.
     pub name: Option<String>,
-    /// The id of its collation, if the server says so.
+    /// The id of the collation; none if the server does not send it.
     pub collation: Option<u16>,
     /// The values of ENUM and SET, if the server sends them.
     pub labels: Vec<String>,
-    /// Whether `SELECT *` shows it.
+    /// Whether `SELECT *` returns the column.
     pub is_visible: bool,
-    /// The type of geometries that it may hold; 0 for all.
+    /// The geometry type of the column; 0 for any geometry.
     pub geometry_type: Option<u64>,
-    /// How many dimensions its vectors have.
+    /// The number of dimensions of a VECTOR.
     pub dimensions: Option<u64>,
-    /// The type that its bytes stand for, if the reader knows it: the log does not tell.
+    /// The MariaDB type of a column that the log shows as plain bytes, if the table's definition is known.
     pub native: Option<NativeType>,
 }
 
 impl Column {
-    /// Reads a column's description: its type byte has come already, the type's parameters come from `metadata`.
+    /// Reads a column's description. `type_byte` was read before; `metadata` has the parameters of the type.
     pub(crate) fn read(
         type_byte: u8,
         metadata: &mut Reader<'_>,
@@ -165,7 +165,7 @@ impl Column {
             }
             ColumnType::STRING | ColumnType::VAR_STRING | ColumnType::ENUM | ColumnType::SET => {
                 let (real, low) = (metadata.u8(ITEM)?, metadata.u8(ITEM)?);
-                // The length of a CHAR of more than 255 bytes hides in the type, inverted.
+                // The high bits of a CHAR's length above 255 are in the type byte, inverted.
                 let high = u16::from(real & 0x30 ^ 0x30) << 4;
                 column_type = ColumnType(real | 0x30);
                 u16::from(low) | high

@@ -7,9 +7,9 @@ use wire::{Malformed, Reader};
 
 use crate::error::EventError;
 
-/// The bytes within a compressed part of an event.
+/// Decompresses a compressed part of an event.
 ///
-/// A byte tells the algorithm (0: zlib) and how many bytes of length follow, highest first.
+/// The first byte contains the algorithm (0: zlib) and the number of length bytes that follow, highest byte first.
 pub(crate) fn inflate(
     compressed: &[u8],
     limit: usize,
@@ -29,7 +29,7 @@ pub(crate) fn inflate(
     inflate_zlib(reader.rest(), length, item)
 }
 
-/// A zlib stream that has to become `length` bytes.
+/// Decompresses a zlib stream, whose result must have `length` bytes.
 pub(crate) fn inflate_zlib(
     stream: &[u8],
     length: usize,
@@ -38,7 +38,7 @@ pub(crate) fn inflate_zlib(
     read_exactly(ZlibDecoder::new(stream), length, item)
 }
 
-/// A deflate stream without zlib's header that has to become `length` bytes.
+/// Decompresses a deflate stream without zlib's header, whose result must have `length` bytes.
 pub(crate) fn inflate_raw(
     stream: &[u8],
     length: usize,
@@ -52,7 +52,7 @@ fn read_exactly(
     length: usize,
     item: &'static str,
 ) -> Result<Vec<u8>, EventError> {
-    // The length is a claim: memory is taken as bytes come.
+    // The stated length may be wrong, so memory grows only with the bytes that come.
     let mut bytes = Vec::new();
     decoder
         .take(length as u64 + 1)

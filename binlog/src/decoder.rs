@@ -1,4 +1,4 @@
-//! Events of one stream to values, with the layout and the tables that earlier events have told.
+//! Decodes the events of one stream, with the layout and the tables of earlier events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ use crate::raw::RawEvent;
 use crate::rows::{RowsEvent, kind_of};
 use crate::table_map::TableMap;
 
-/// How many tables one statement may change: more than any server joins, with triggers and cascades.
+/// How many tables one statement may change. No server joins more tables, including triggers and cascades.
 const TABLES_MAX: usize = 4096;
-/// How much memory their descriptions may take.
+/// How much memory the descriptions of these tables may take, in bytes.
 const TABLES_BYTES_MAX: usize = 256 << 20;
 
 /// Reads the events of one stream, and keeps the layout and the tables that later events need.
@@ -46,7 +46,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Knows nothing yet: a stream begins with a FORMAT_DESCRIPTION event.
+    /// A decoder before the first event. A stream begins with a FORMAT_DESCRIPTION event.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -54,24 +54,24 @@ impl Decoder {
         }
     }
 
-    /// The limits that it was given.
+    /// The limits of this stream.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// The last FORMAT_DESCRIPTION event.
+    /// The content of the last FORMAT_DESCRIPTION event.
     pub fn format(&self) -> Option<&FormatDescription> {
         self.format.as_ref()
     }
 
-    /// The checksum of the events that follow.
+    /// The checksum of the following events.
     pub fn checksum(&self) -> Checksum {
         self.format
             .as_ref()
             .map_or(Checksum::None, FormatDescription::checksum)
     }
 
-    /// Reads an event.
+    /// Decodes an event.
     ///
     /// # Errors
     /// The event is damaged, or is not known and must not be skipped.
@@ -84,7 +84,7 @@ impl Decoder {
                 self.format = Some(format.clone());
                 return Ok(Event::FormatDescription(format));
             }
-            // In a stream this one comes first.
+            // A stream sends ROTATE before FORMAT_DESCRIPTION.
             EventType::ROTATE => return Ok(Event::Rotate(Rotate::decode(body)?)),
             EventType::START_V3 => return Err(EventError::Version(3)),
             _ => {}
@@ -99,10 +99,10 @@ impl Decoder {
         event
     }
 
-    /// Reads an event that stands in a TRANSACTION_PAYLOAD event.
+    /// Decodes an event within a TRANSACTION_PAYLOAD event.
     ///
     /// # Errors
-    /// The event is damaged, is not known and must not be skipped, or may not stand there.
+    /// The event is damaged, is unknown and must not be skipped, or must not be in a payload.
     pub fn decode_within<'a>(&mut self, raw: &RawEvent<'a>) -> Result<Event<'a>, EventError> {
         match raw.header().event_type {
             EventType::FORMAT_DESCRIPTION | EventType::ROTATE | EventType::TRANSACTION_PAYLOAD => {
@@ -149,7 +149,7 @@ impl Decoder {
         })
     }
 
-    /// The events that nothing else is needed for.
+    /// Decodes the events that need no earlier event.
     fn simple<'a>(
         &self,
         event_type: EventType,

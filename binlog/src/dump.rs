@@ -1,4 +1,4 @@
-//! The packets of a dump of a binary log on their way from a server to a replica: where its transactions end.
+//! Follows the packets of a binary log dump on their way from a server to a replica: where its transactions end.
 //!
 //! ```text
 //!   bytes ──► packets ──► front of each event ──► GroupTracker      rows are not looked at
@@ -14,32 +14,32 @@ use crate::header::{EventFlags, EventHeader, HEADER_BYTES};
 use crate::limits::Limits;
 use crate::raw::RawEvent;
 
-/// Packets have a header: three bytes of length, one of sequence.
+/// The length of a packet header: three bytes of length, one byte of sequence id.
 const PACKET_HEADER_BYTES: usize = 4;
-/// A packet of so many bytes is continued by the next.
+/// If a packet has this many bytes, the next packet continues its payload.
 const PACKET_BYTES_MAX: usize = 0xff_ffff;
 
 /// The status byte of a packet with an event.
 const STATUS_EVENT: u8 = 0;
-/// Behind the status byte, in semi-synchronous replication: this and a byte of flags.
+/// The mark of semi-synchronous replication after the status byte. A byte of flags follows it.
 const SEMI_SYNC: u8 = 0xef;
 const SEMI_SYNC_BYTES: usize = 2;
 
-/// So many bytes of each payload tell which event it is.
+/// How many bytes at the start of a payload are enough to know the event's type.
 const FRONT_BYTES: usize = 1 + SEMI_SYNC_BYTES + HEADER_BYTES;
 
-/// Longer events are not kept. A statement as long is no BEGIN and no COMMIT.
+/// The maximum length of a kept event, in bytes. A longer statement cannot be BEGIN or COMMIT.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
-/// Follows a dump by little memory. See the module.
+/// Follows a dump with little memory.
 #[derive(Debug)]
 pub struct DumpFollower {
     packet: Packet,
-    /// The first bytes of the payload that comes.
+    /// The first bytes of the current payload.
     front: Vec<u8>,
-    /// How long the payload is so far.
+    /// How many bytes of the payload have come.
     length: usize,
-    /// Whether bytes of semi-synchronous replication are there; the first event tells.
+    /// Whether events have the two bytes of semi-synchronous replication. The first event decides.
     has_marks: Option<bool>,
     decoder: Decoder,
     checksum: Checksum,
@@ -48,18 +48,19 @@ pub struct DumpFollower {
     is_lost: bool,
 }
 
-/// Where in a packet the bytes are.
+/// The place of the next byte within a packet.
 #[derive(Debug, Default)]
 struct Packet {
     header: [u8; PACKET_HEADER_BYTES],
     header_bytes: usize,
-    /// How many bytes of it are to come.
+    /// How many bytes of the payload are still to come.
     left: usize,
     is_continued: bool,
 }
 
 impl DumpFollower {
-    /// At the begin of the reply to a dump command, which names GTIDs or may have been told some before.
+    /// Starts at the reply to a dump command. `is_by_gtid`: the command names GTIDs, or the session has set them
+    /// before.
     pub fn new(is_by_gtid: bool) -> Self {
         Self {
             packet: Packet::default(),
@@ -77,12 +78,12 @@ impl DumpFollower {
         }
     }
 
-    /// Whether the replica can go on at another server: it has begun by GTID.
+    /// Whether the replica can continue at another server, because it has begun by GTID.
     pub fn is_by_gtid(&self) -> bool {
         self.is_by_gtid
     }
 
-    /// Whether the bytes so far end between two transactions.
+    /// Whether the bytes taken so far end between two transactions.
     pub fn is_between(&self) -> bool {
         let is_at_packet = self.packet.header_bytes == 0 && !self.packet.is_continued;
         is_at_packet && !self.is_lost && self.groups.is_between()
@@ -93,8 +94,8 @@ impl DumpFollower {
         self.walk(bytes, false);
     }
 
-    /// Takes the next bytes, up to the first place between two transactions. Gives how many that are; none if there is
-    /// no such place in them.
+    /// Takes the next bytes, up to the first place between two transactions. Returns the number of these bytes;
+    /// none if there is no such place.
     pub fn take_until_between(&mut self, bytes: &[u8]) -> Option<usize> {
         match self.is_between() {
             true => Some(0),
@@ -114,7 +115,7 @@ impl DumpFollower {
         None
     }
 
-    /// Takes some bytes, at least one: of a packet's header, or of what it carries.
+    /// Takes at least one byte, of a packet's header or of its payload.
     fn step(&mut self, bytes: &[u8]) -> usize {
         if self.packet.header_bytes < PACKET_HEADER_BYTES {
             if let (Some(place), Some(byte)) = (
@@ -134,7 +135,7 @@ impl DumpFollower {
         }
         let mut count = bytes.len().min(self.packet.left);
         if self.front.len() < FRONT_BYTES {
-            // What is kept of the rest depends on these.
+            // These bytes decide how many bytes of the payload are kept.
             count = count.min(FRONT_BYTES - self.front.len());
         }
         let kept = count.min(self.wanted().saturating_sub(self.front.len()));
@@ -173,7 +174,7 @@ impl DumpFollower {
         self.length = 0;
     }
 
-    /// Behind the status byte and the marks.
+    /// The kept bytes after the status byte and the marks: the event.
     fn event_bytes(&self) -> &[u8] {
         let marks = match self.has_marks {
             Some(has_marks) => has_marks,
@@ -183,12 +184,12 @@ impl DumpFollower {
         self.front.get(begin..).unwrap_or_default()
     }
 
-    /// A payload has come; none if it cannot be followed, or is the stream's end.
+    /// Handles a complete payload. Returns none if the stream ends, or can no longer be followed.
     fn event(&mut self, is_whole: bool) -> Option<()> {
         if self.front.first() != Some(&STATUS_EVENT) {
             return None;
         }
-        // The first event has the time 0, so its first byte is another one.
+        // The first event has timestamp 0, so without marks this byte is 0.
         let marks = self.front.get(1) == Some(&SEMI_SYNC);
         self.has_marks.get_or_insert(marks);
         let begin = self.front.len() - self.event_bytes().len();
@@ -201,7 +202,7 @@ impl DumpFollower {
                 let raw = RawEvent::parse(event, format.own_checksum()).ok()?;
                 self.decoder.decode(&raw).ok()?;
             }
-            // MariaDB makes one up for a replica that has begun by GTID.
+            // MariaDB sends an artificial GTID_LIST to a replica that has begun by GTID.
             EventType::GTID_LIST if header.flags.contains(EventFlags::ARTIFICIAL) => {
                 self.is_by_gtid = true;
             }
@@ -227,7 +228,7 @@ impl DumpFollower {
     }
 }
 
-/// Events that begin or end transactions, and need be read for it.
+/// Whether an event of this type may begin or end a transaction, and must be decoded to know that.
 fn bounds_transaction(event_type: EventType) -> bool {
     matches!(
         event_type,

@@ -1,4 +1,4 @@
-//! Bytes of a column as text, by the column's collation.
+//! Converts the bytes of a column to text and back, by the column's collation.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ const LATIN1_HIGH: [char; 32] = [
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// The collation of bytes that are no text.
+/// The collation `binary`, for bytes that are not text.
 pub(crate) const BINARY: u16 = 63;
 
-/// The text that bytes are in a collation's character set; none if it is `binary`, if the bytes are no text of the
-/// character set, or if the character set is not known here and the bytes are not all ASCII.
+/// Decodes bytes in a collation's character set. None if the collation is `binary`, if the bytes are invalid, or if
+/// this code does not know the character set and the bytes are not all ASCII.
 pub(crate) fn text(bytes: &[u8], collation: Option<u16>) -> Option<Cow<'_, str>> {
     let utf8 = || str::from_utf8(bytes).ok().map(Cow::Borrowed);
     let Some(collation) = collation else {
@@ -31,11 +31,11 @@ pub(crate) fn text(bytes: &[u8], collation: Option<u16>) -> Option<Cow<'_, str>>
     }
 }
 
-/// The bytes that a text in UTF-8 is in a collation's character set. Of `binary`, and if there is no collation, the text's
-/// own bytes.
+/// Encodes a UTF-8 text in a collation's character set. Without a collation, and for `binary`, the bytes stay
+/// unchanged.
 ///
 /// # Errors
-/// The character set does not have them, or is not known here.
+/// The character set lacks a character, or this code does not know the character set.
 pub(crate) fn bytes(text: &[u8], collation: Option<u16>) -> Result<Cow<'_, [u8]>, &'static str> {
     let name = collation.map_or("binary", Charset::name_of_collation);
     if name == "binary" {

@@ -1,34 +1,34 @@
-//! The faults of an event.
+//! The errors of events.
 
 use wire::Malformed;
 
 use crate::event_type::EventType;
 
-/// Why an event cannot be read.
+/// The reason why an event cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// The event lacks an item that its type has.
+    /// The event lacks an item that events of its type have.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// The event's type is not known here, and the event has to be understood.
+    /// The event's type is unknown, and the event must not be skipped.
     #[error(
         "event type {0} is not known, and the event is not marked as ignorable; a newer version of this program may know it"
     )]
     UnknownType(u8),
-    /// Servers before MySQL 5.0 or MariaDB 5.5 wrote it.
+    /// Only servers before MySQL 5.0 or MariaDB 5.5 wrote events of this type.
     #[error("{0} events are of servers that are too old; they are not read")]
     Obsolete(EventType),
-    /// The log has another version than 4.
+    /// The log's version is not 4.
     #[error(
         "binary logs of version {0} are not read, only those of version 4 (MySQL 5.0 and later)"
     )]
     Version(u16),
-    /// The file is encrypted from here on.
+    /// The rest of the file is encrypted.
     #[error(
         "the events that follow are encrypted (START_ENCRYPTION); a server decrypts them when a replica asks for them"
     )]
     Encrypted,
-    /// The bytes are not those that the server wrote.
+    /// The bytes differ from those that the server wrote.
     #[error("the event's checksum is {stored:08x}, but its bytes have the checksum {computed:08x}")]
     Checksum {
         /// The checksum in the event.
@@ -44,7 +44,7 @@ pub enum EventError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// Decompressed, the event would be longer than allowed.
+    /// The decompressed event would be longer than allowed.
     #[error("the decompressed {item} has more than {limit} bytes")]
     Inflated {
         /// The compressed item.
@@ -61,7 +61,7 @@ pub enum EventError {
     /// One statement describes more tables than any server allows.
     #[error("a statement describes more tables than {0}")]
     TooManyTables(usize),
-    /// An event stands where it must not.
+    /// The event is at a place where events of its type must not be.
     #[error("{0}")]
     Misplaced(&'static str),
 }

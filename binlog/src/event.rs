@@ -1,4 +1,4 @@
-//! An event as a value: one of the kinds that servers write.
+//! An event as a value; one variant for each kind that servers write.
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::table_map::TableMap;
 /// An event's content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<'a> {
-    /// How the events that follow are laid out.
+    /// The layout of the following events.
     FormatDescription(FormatDescription),
-    /// The stream goes on elsewhere.
+    /// The stream continues in another file.
     Rotate(Rotate<'a>),
     /// The server has shut down.
     Stop,
     /// A statement.
     Query(Query<'a>),
-    /// A transaction is committed, by this id within the server.
+    /// A transaction is committed; its id within the server.
     Xid(u64),
-    /// The first part of a distributed transaction ends.
+    /// An XA transaction is prepared, or committed in one phase.
     XaPrepare(XaPrepare<'a>),
     /// MySQL: a transaction begins.
     MysqlGtid(MysqlGtidEvent),
@@ -43,7 +43,7 @@ pub enum Event<'a> {
     MariadbGtid(MariadbGtidEvent<'a>),
     /// MariaDB: the transactions of the files before this one.
     GtidList(GtidList),
-    /// MariaDB: from which file on a server that crashed has to look for prepared transactions.
+    /// MariaDB: the oldest file in which crash recovery must look for prepared transactions.
     BinlogCheckpoint(&'a [u8]),
     /// MariaDB: the statement whose rows follow.
     AnnotateRows(&'a [u8]),
@@ -53,11 +53,11 @@ pub enum Event<'a> {
     TableMap(Arc<TableMap>),
     /// Rows, and their table; none if the event only ends a statement.
     Rows(RowsEvent<'a>, Option<Arc<TableMap>>),
-    /// MariaDB: a part of a rows event, behind which others come. The last part is given as the whole event.
+    /// MariaDB: a part of a rows event, which other parts follow. The last part becomes the whole event.
     RowsFragment(RowsFragment<'a>),
-    /// MySQL: a transaction's events, compressed.
+    /// MySQL: the compressed events of a transaction.
     TransactionPayload(TransactionPayload<'a>),
-    /// The server is there.
+    /// The server is alive and has no event to send.
     Heartbeat(Heartbeat<'a>),
     /// A number for the statement that follows.
     Integer(IntegerValue),
@@ -65,18 +65,18 @@ pub enum Event<'a> {
     Rand(u64, u64),
     /// A user variable for the statement that follows.
     UserVariable(UserVariable<'a>),
-    /// A piece of the file of a LOAD DATA, and whether it is the first.
+    /// A block of the file of a LOAD DATA, and whether it is the first block.
     LoadBlock(BeginLoadQuery<'a>, bool),
-    /// The LOAD DATA is executed.
+    /// The LOAD DATA statement is executed.
     ExecuteLoad(ExecuteLoadQuery<'a>),
     /// The file of a LOAD DATA is no longer needed.
     DeleteFile(u32),
-    /// The server has lost changes.
+    /// The server reports that the log lacks changes.
     Incident(Incident<'a>),
-    /// Group Replication: other members.
+    /// Group Replication: the members have changed.
     ViewChange(ViewChange<'a>),
-    /// Group Replication: data of the certification; not read.
+    /// Group Replication: certification data, which is not decoded.
     TransactionContext,
-    /// An event that is not known here and that may be skipped.
+    /// An unknown event that may be skipped.
     Ignored,
 }

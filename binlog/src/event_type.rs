@@ -82,7 +82,7 @@ event_types! {
 }
 
 impl EventType {
-    /// How long the fixed part of its body is, where no FORMAT_DESCRIPTION event says so.
+    /// The length of the body's fixed part, if no FORMAT_DESCRIPTION event states it.
     pub(crate) const fn usual_post_header(self) -> usize {
         match self {
             Self::QUERY | Self::QUERY_COMPRESSED => 13,

@@ -15,11 +15,11 @@ const MAGIC: [u8; 4] = *b"\xfebin";
 /// A binary log that MySQL has encrypted begins with these bytes.
 const MAGIC_ENCRYPTED: [u8; 4] = *b"\xfdbin";
 
-/// Why a file cannot be read on, and where.
+/// The reason why a file cannot be read further, and the place.
 #[derive(Debug, thiserror::Error)]
 #[error("at position {position}: {fault}")]
 pub struct FileError {
-    /// Where the event begins.
+    /// The offset of the event.
     pub position: u64,
     /// The fault.
     pub fault: Fault,
@@ -28,21 +28,21 @@ pub struct FileError {
 /// The faults of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system cannot read it.
+    /// The operating system cannot read the file.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// The file is no binary log.
     #[error("this is no binary log: it does not begin with the bytes fe 62 69 6e")]
     NotBinlog,
-    /// MySQL has encrypted it.
+    /// MySQL has encrypted the file.
     #[error("the file is encrypted (binlog_encryption); only its server can read it")]
     Encrypted,
-    /// It ends within an event.
+    /// The file ends within an event.
     #[error("the file ends within an event: {present} of {expected} bytes are there")]
     Truncated {
-        /// How many bytes of the event there are.
+        /// How many bytes of the event are in the file.
         present: usize,
-        /// How many it has.
+        /// How many bytes the event has.
         expected: usize,
     },
     /// An event is damaged.
@@ -50,7 +50,7 @@ pub enum Fault {
     Event(#[from] EventError),
 }
 
-/// Reads a file's events into the memory of one event.
+/// Reads the events of a file. It holds one event in memory at a time.
 #[derive(Debug)]
 pub struct EventReader<R> {
     source: R,
@@ -62,7 +62,7 @@ pub struct EventReader<R> {
 }
 
 impl<R: Read> EventReader<R> {
-    /// Starts at a file's first byte.
+    /// Starts at the first byte of a file.
     pub fn new(source: R, limits: Limits) -> Self {
         Self {
             source,
@@ -74,10 +74,10 @@ impl<R: Read> EventReader<R> {
         }
     }
 
-    /// The next event and its position, its checksum verified; none at the file's end.
+    /// Returns the next event with its offset, after verifying its checksum; none at the end of the file.
     ///
     /// # Errors
-    /// The file cannot be read, ends within an event, or holds one that is damaged or too long.
+    /// The file cannot be read, ends within an event, or contains an event that is damaged or too long.
     pub fn next_event(&mut self) -> Result<Option<(u64, RawEvent<'_>)>, FileError> {
         if !self.has_started {
             self.read_magic().map_err(|fault| self.at(fault))?;
@@ -116,7 +116,7 @@ impl<R: Read> EventReader<R> {
         Ok(())
     }
 
-    /// Reads one event's bytes; false at the end.
+    /// Reads the bytes of one event; returns false at the end of the file.
     fn read_bytes(&mut self) -> Result<bool, Fault> {
         self.buffer.clear();
         self.append(HEADER_BYTES)?;
@@ -143,13 +143,14 @@ impl<R: Read> EventReader<R> {
         Ok(true)
     }
 
-    /// Reads so many bytes behind those in memory, or fewer at the end. Memory is taken as bytes come.
+    /// Appends up to `count` bytes to the buffer, fewer at the end of the file. Memory grows only with the bytes
+    /// that come.
     fn append(&mut self, count: usize) -> io::Result<usize> {
         let mut limited = (&mut self.source).take(count as u64);
         limited.read_to_end(&mut self.buffer)
     }
 
-    /// The checksum of the event in memory. A FORMAT_DESCRIPTION event says which one the others have.
+    /// Returns the checksum of the event in the buffer. A FORMAT_DESCRIPTION event sets the checksum of the others.
     fn checksum_of_event(&mut self) -> Result<Checksum, EventError> {
         let header = EventHeader::decode(&self.buffer)?;
         if header.event_type != EventType::FORMAT_DESCRIPTION {

@@ -1,4 +1,5 @@
-//! Where transactions begin and end in the events of a stream. Servers never mix two in one log.
+//! Finds where transactions begin and end in the events of a stream. Servers never interleave two transactions in a
+//! log.
 //!
 //! ```text
 //!   Between ──GTID──► Begun ──BEGIN, XA START, CREATE … START TRANSACTION──► Open ──XID, COMMIT, XA PREPARE──► Between
@@ -11,40 +12,40 @@ use crate::events::mysql_gtid::MysqlGtidEvent;
 use crate::events::query::Query;
 use crate::gtid_set::{Gtid, MysqlGtid};
 
-/// What an event means for the transaction that it is in.
+/// The role of an event within its transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupStep {
-    /// It belongs to none, or is one of several of a transaction.
+    /// The event belongs to no transaction, or is neither its first nor its last event.
     Within,
-    /// A transaction begins with it.
+    /// The event begins a transaction.
     Begins(Gtid),
-    /// The transaction ends with it.
+    /// The event ends the transaction.
     Ends(Gtid),
 }
 
-/// Follows transactions from event to event.
+/// Follows the transactions of a stream.
 #[derive(Debug, Default)]
 pub struct GroupTracker {
-    /// The transaction that has begun.
+    /// The current transaction.
     gtid: Option<Gtid>,
-    /// Whether a COMMIT is to come.
+    /// Whether a COMMIT must follow.
     is_open: bool,
 }
 
 impl GroupTracker {
-    /// Whether no transaction has begun that has not ended.
+    /// Whether no transaction is incomplete.
     pub fn is_between(&self) -> bool {
         self.gtid.is_none() && !self.is_open
     }
 
-    /// A statement has come that is too long for BEGIN and COMMIT.
+    /// Handles a statement that is too long to be BEGIN or COMMIT.
     pub(crate) fn long_statement(&mut self) {
         if !self.is_open {
             self.end();
         }
     }
 
-    /// Takes an event. Of row events nothing but that they have come need be known, so they need not be given.
+    /// Takes an event. Rows events never begin or end a transaction, so the caller may omit them.
     pub fn take(&mut self, event: &Event<'_>) -> GroupStep {
         match event {
             Event::MysqlGtid(event) => self.begin(mysql_gtid(event), false),
@@ -92,7 +93,7 @@ impl GroupTracker {
     }
 }
 
-/// None of an anonymous transaction.
+/// Returns the GTID of the event; none if the transaction is anonymous.
 fn mysql_gtid(event: &MysqlGtidEvent) -> Option<Gtid> {
     (event.number > 0).then(|| {
         Gtid::Mysql(MysqlGtid {
@@ -111,7 +112,7 @@ fn starts_with(text: &[u8], words: &[u8]) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case(words))
 }
 
-/// MySQL writes CREATE TABLE … SELECT so.
+/// Needed for CREATE TABLE … SELECT, which MySQL writes with START TRANSACTION at its end.
 fn ends_with(text: &[u8], words: &[u8]) -> bool {
     let at = text.len().checked_sub(words.len());
     let end = at.and_then(|at| text.get(at..));

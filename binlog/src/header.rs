@@ -1,4 +1,4 @@
-//! The header that every event begins with.
+//! The header at the start of each event.
 
 use wire::{Malformed, Reader};
 
@@ -10,17 +10,17 @@ pub const HEADER_BYTES: usize = 19;
 /// An event's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventHeader {
-    /// When the statement began, in seconds since 1970; 0 in an event that the server made up.
+    /// When the statement began, in seconds since 1970; 0 in an event that the server has created for the stream.
     pub time: u32,
-    /// Its type.
+    /// The event's type.
     pub event_type: EventType,
-    /// The server that executed it first.
+    /// The id of the server that executed the event first.
     pub server_id: u32,
-    /// How long it is, with its header and its checksum.
+    /// The length of the event in bytes, including header and checksum.
     pub length: u32,
-    /// Where the next one begins, modulo 2^32; 0 in an event that the server made up.
+    /// The offset of the next event, modulo 2^32; 0 in an event that the server has created for the stream.
     pub next_position: u32,
-    /// Its flags.
+    /// The event's flags.
     pub flags: EventFlags,
 }
 
@@ -29,21 +29,21 @@ pub struct EventHeader {
 pub struct EventFlags(pub u16);
 
 impl EventFlags {
-    /// Of a FORMAT_DESCRIPTION event: the server is still writing the file, or has not closed it.
+    /// In a FORMAT_DESCRIPTION event: the server is still writing the file, or did not close it.
     pub const IN_USE: Self = Self(0x01);
-    /// The statement depends on its thread, as those of temporary tables do.
+    /// The statement depends on its connection, for example because it uses temporary tables.
     pub const THREAD_SPECIFIC: Self = Self(0x04);
     /// The statement needs no default schema.
     pub const SUPPRESS_USE: Self = Self(0x08);
-    /// The server has made it up for this stream; it stands in no file.
+    /// The server has created the event for this stream; no log file contains it.
     pub const ARTIFICIAL: Self = Self(0x20);
     /// A replica wrote it into a relay log.
     pub const RELAY_LOG: Self = Self(0x40);
-    /// A reader that does not know its type may skip it.
+    /// A reader that does not know the event's type may skip the event.
     pub const IGNORABLE: Self = Self(0x80);
     /// MySQL: the event is only in the cache of a session without its own log.
     pub const NO_FILTER: Self = Self(0x100);
-    /// MySQL: it must not be applied in parallel with others.
+    /// MySQL: the event must not be applied in parallel with others.
     pub const ISOLATE: Self = Self(0x200);
     /// MariaDB: `skip_replication` was on.
     pub const SKIP_REPLICATION: Self = Self(0x8000);
@@ -65,7 +65,7 @@ impl EventFlags {
         self.0 & flags.0 == flags.0
     }
 
-    /// The names of those that are set.
+    /// The names of the flags that are set.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let set = Self::NAMES
             .into_iter()
@@ -78,7 +78,7 @@ impl EventHeader {
     /// Reads a header.
     ///
     /// # Errors
-    /// The bytes end within it.
+    /// The bytes are shorter than a header.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let item = "event header";

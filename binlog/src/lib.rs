@@ -11,12 +11,12 @@
 //!   Event ──► GroupTracker                where transactions begin and end; of passing packets: DumpFollower
 //! ```
 //!
-//! Nothing here touches a socket or a clock. An event is kept as the bytes that the server wrote; all else is a view
-//! of them, so that events can be passed on unchanged. All bytes are a peer's: lengths are checked, sizes are
-//! limited, and an error names the missing item.
+//! This crate uses no socket and no clock. An event is kept as the bytes that the server wrote, and everything else
+//! is a view of them, so events can be forwarded unchanged. All bytes come from a peer: lengths are checked, sizes
+//! are limited, and an error names the missing item.
 //!
-//! An event type that is not known here is skipped only if the event is marked as ignorable. Otherwise it is an error,
-//! because a reader that skips the event would lose changes.
+//! An unknown event type is skipped only if the event is marked as ignorable. Otherwise it is an error, because a
+//! reader that skips the event would lose changes.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![deny(clippy::indexing_slicing)]

@@ -1,11 +1,11 @@
-//! How much memory a stream's events may ask for.
+//! Memory limits for the events of a stream.
 
-/// Bounds for one stream.
+/// The limits of one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest event that is read, in bytes.
+    /// The maximum length of an event, in bytes.
     pub event_bytes_max: usize,
-    /// The longest decompressed part of an event, in bytes.
+    /// The maximum length of a decompressed part of an event, in bytes.
     pub inflated_bytes_max: usize,
 }
 

@@ -15,10 +15,10 @@ pub struct RawEvent<'a> {
 }
 
 impl<'a> RawEvent<'a> {
-    /// Takes the bytes of one event, of a stream whose events end with `checksum`.
+    /// Parses the bytes of one event. The stream's events end with `checksum`.
     ///
     /// # Errors
-    /// The event's own length is not that of the bytes.
+    /// The length in the header differs from the length of the bytes.
     pub fn parse(bytes: &'a [u8], checksum: Checksum) -> Result<Self, EventError> {
         let header = EventHeader::decode(bytes)?;
         if header.length as usize != bytes.len() {
@@ -34,31 +34,31 @@ impl<'a> RawEvent<'a> {
         })
     }
 
-    /// Its header.
+    /// The event's header.
     pub fn header(&self) -> &EventHeader {
         &self.header
     }
 
-    /// All of it.
+    /// All bytes of the event.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The checksum that ends it.
+    /// The kind of checksum that ends the event.
     pub fn checksum(&self) -> Checksum {
         self.checksum
     }
 
-    /// The bytes between its header and its checksum.
+    /// The bytes between header and checksum.
     pub fn body(&self) -> &'a [u8] {
         let end = self.bytes.len() - self.checksum.length();
         self.bytes.get(HEADER_BYTES..end).unwrap_or_default()
     }
 
-    /// Compares its checksum with its bytes.
+    /// Verifies the checksum.
     ///
     /// # Errors
-    /// They differ.
+    /// The checksum is wrong.
     pub fn verify(&self) -> Result<(), EventError> {
         self.checksum.verify(self.bytes)
     }

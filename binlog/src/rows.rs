@@ -1,4 +1,4 @@
-//! Rows events of all kinds: which table, which columns, and the rows one after another.
+//! Rows events of all kinds: the table, the columns, and the rows.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::table_map::{TableMap, read_id};
 use crate::value::{Value, read_value};
 
-/// In front of an after-image: JSON columns may be changed in part.
+/// A bit before an after-image: it contains partial changes of JSON columns.
 pub(crate) const PARTIAL_JSON: u64 = 1;
 
 /// The operation of a rows event.
@@ -35,37 +35,37 @@ pub enum RowsKind {
 pub struct RowsEvent<'a> {
     /// The operation.
     pub kind: RowsKind,
-    /// Which table, by the id of its TABLE_MAP event.
+    /// The table, by the id of its TABLE_MAP event.
     pub table_id: u64,
     /// The `FLAG_…` bits.
     pub flags: u16,
     /// How many columns the table has.
     pub columns_count: usize,
-    /// The bytes before the number of columns: the fixed part, and what MySQL adds to it.
+    /// The bytes before the number of columns: the fixed part, and MySQL's extra data.
     pub(crate) head: Cow<'a, [u8]>,
     pub(crate) before: Bitmap<'a>,
     pub(crate) after: Bitmap<'a>,
     pub(crate) data: Cow<'a, [u8]>,
 }
 
-/// A row that changes.
+/// A change of one row.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct RowChange<'a> {
-    /// As it was, if it was there.
+    /// The row before the change; none for an INSERT.
     pub before: Option<Row<'a>>,
-    /// As it is now, if it is there.
+    /// The row after the change; none for a DELETE.
     pub after: Option<Row<'a>>,
 }
 
-/// The values of a row, a place for each column; none where the event does not tell the column.
+/// The values of a row, one entry per column; none if the event does not contain the column.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Row<'a> {
-    /// By the columns' order in the table.
+    /// In the order of the table's columns.
     pub values: Vec<Option<Value<'a>>>,
 }
 
 impl<'a> RowsEvent<'a> {
-    /// The last of a statement.
+    /// The event is the last of its statement.
     pub const FLAG_STATEMENT_END: u16 = 0x01;
     /// `foreign_key_checks` is off.
     pub const FLAG_NO_FOREIGN_KEYS: u16 = 0x02;
@@ -79,10 +79,10 @@ impl<'a> RowsEvent<'a> {
     /// The table id of an event that only ends a statement.
     pub const DUMMY_TABLE: u64 = 0xff_ffff;
 
-    /// Reads the body of an event of a type, whose fixed part has `post_header` bytes.
+    /// Decodes the body of an event of this type. The fixed part of the body has `post_header` bytes.
     ///
     /// # Errors
-    /// The body is too short, or does not decompress.
+    /// The body is too short, or cannot be decompressed.
     pub fn decode(
         event_type: EventType,
         body: &'a [u8],
@@ -133,12 +133,12 @@ impl<'a> RowsEvent<'a> {
         })
     }
 
-    /// Whether it is the last of its statement.
+    /// Whether the event is the last of its statement.
     pub fn ends_statement(&self) -> bool {
         self.flags & Self::FLAG_STATEMENT_END != 0
     }
 
-    /// The same in memory of its own.
+    /// Returns a copy that owns its bytes.
     pub fn into_owned(self) -> RowsEvent<'static> {
         RowsEvent {
             head: Cow::Owned(self.head.into_owned()),
@@ -149,10 +149,10 @@ impl<'a> RowsEvent<'a> {
         }
     }
 
-    /// The rows, read one after another.
+    /// Returns an iterator over the rows.
     ///
     /// # Errors
-    /// The table has another number of columns.
+    /// The table has a different number of columns.
     pub fn changes<'e>(
         &'e self,
         table: &'e TableMap,
@@ -172,7 +172,7 @@ impl<'a> RowsEvent<'a> {
     }
 }
 
-/// The operation of an event type; none if its events have no rows.
+/// Returns the operation of an event type; none if it is no rows event.
 pub(crate) fn kind_of(event_type: EventType) -> Option<RowsKind> {
     Some(match event_type {
         EventType::WRITE_ROWS_V1
@@ -192,7 +192,7 @@ pub(crate) fn kind_of(event_type: EventType) -> Option<RowsKind> {
     })
 }
 
-/// The rows of an event, one after another. Behind an error there is none.
+/// An iterator over the rows of an event. It ends after an error.
 #[derive(Debug)]
 pub struct RowChanges<'e> {
     event: &'e RowsEvent<'e>,
@@ -215,7 +215,7 @@ impl<'e> RowChanges<'e> {
             change.after = Some(self.read_row(&event.after, is_partial)?);
         }
         if self.reader.rest().len() == before_it {
-            // Rows without bytes would have no end.
+            // A row without bytes would repeat without end.
             return Err(Malformed::Invalid("row without columns").into());
         }
         Ok(change)
@@ -234,7 +234,7 @@ impl<'e> RowChanges<'e> {
         let mut values = Vec::with_capacity(columns.len());
         for (index, column) in columns.iter().enumerate() {
             let mut is_change = false;
-            // Every JSON column has a bit, also those that are not in the image.
+            // Each JSON column of the table has a bit, even if the image does not contain the column.
             if column.column_type == ColumnType::JSON {
                 is_change = partial.contains(json_number);
                 json_number += 1;

@@ -1,5 +1,5 @@
-//! What rules and hints want of one command while it runs: where it goes, how long it may take, what
-//! is noted of it. A hint's word goes before a rule's: whose hints count, the operator has said.
+//! What rules and hints want of one command while it runs: where it goes, how long it may take, and what is logged. A
+//! hint goes before a rule, because the operator has chosen whose hints count.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::injecting::Injecting;
 use backend::statement_limits::Inside;
 
-/// What is wanted of one command.
+/// The policy of one command.
 #[derive(Default)]
 pub struct CommandPolicy {
     /// Which role its backend has.
@@ -22,33 +22,33 @@ pub struct CommandPolicy {
     pub cluster: Option<ClusterId>,
     /// On which backend it runs.
     pub backend: Option<BackendId>,
-    /// How far behind its replica may be.
+    /// How far behind the primary its replica may be.
     pub lag_max: Option<Duration>,
     /// Which writes it must see.
     pub consistency: Option<Consistency>,
     /// Whether it may use a shared lane.
     pub lanes: Option<LaneUse>,
-    /// What it must see besides, by its own word.
+    /// A further position that the command must see, which a hint names.
     pub position: Option<Position>,
     /// How long it may run.
     pub timeout: Option<Duration>,
-    /// How often it is sent again, if it reads.
+    /// How often the command is sent again, if it reads.
     pub retries: Option<u32>,
-    /// What is logged of it.
+    /// What is logged about the command.
     pub note: Option<Note>,
-    /// What is sent before it and behind it.
+    /// The statements that are sent before and after it.
     pub injecting: Option<Box<Injecting>>,
-    /// Where it goes as well.
+    /// The cluster that gets a copy of it.
     pub mirror: Option<Reflected>,
-    /// Its place among those that a limit lets through.
+    /// Its place among the statements that a limit lets through.
     pub inside: Option<Inside>,
-    /// Names that are nobody's.
+    /// A name in a rule or hint that does not exist.
     pub unknown: Option<String>,
-    /// What its script says of where it goes, as a hint; nobody has looked at it yet.
+    /// The route that its script gives, in the form of a hint that is not read yet.
     pub script: Option<Box<[u8]>>,
 }
 
-/// What is logged of a command when it is over.
+/// What is logged about a command when it is over.
 pub struct Note {
     /// The rule that has it logged.
     pub rule: Arc<str>,
@@ -56,14 +56,14 @@ pub struct Note {
     pub tag: Option<Box<str>>,
     /// The digest of the statement.
     pub digest: String,
-    /// When it has begun.
+    /// When the command began.
     pub started: Instant,
-    /// Where it ran, and how it ended there.
+    /// The backend where it ran, and its outcome there.
     pub ended: Option<(Arc<Backend>, Outcome)>,
 }
 
 impl CommandPolicy {
-    /// A command that a script sends somewhere, or that may run for so long only.
+    /// The policy of a command that a script routes, or whose time a script limits.
     #[inline]
     pub fn of_script(script: Option<Box<[u8]>>, timeout: Option<Duration>) -> Option<Box<Self>> {
         let has_any = script.is_some() || timeout.is_some();
@@ -76,13 +76,13 @@ impl CommandPolicy {
         })
     }
 
-    /// Whether it says where the command goes.
+    /// Whether the policy says where the command goes.
     #[inline]
     pub fn directs(&self) -> bool {
         self.role.is_some() || self.cluster.is_some() || self.backend.is_some()
     }
 
-    /// Whether there is nothing to be done.
+    /// Whether the policy wants nothing.
     #[inline]
     pub fn is_idle(&self) -> bool {
         !self.directs()
@@ -98,7 +98,7 @@ impl CommandPolicy {
             && self.inside.is_none()
     }
 
-    /// How the command ended.
+    /// Notes how the command ended.
     #[inline]
     pub fn ended(&mut self, backend: &Arc<Backend>, outcome: Outcome) {
         if let Some(note) = &mut self.note {
@@ -107,11 +107,11 @@ impl CommandPolicy {
     }
 }
 
-/// What a rule wants mirrored.
+/// The copy of a statement that a rule wants.
 #[derive(Clone, Copy)]
 pub struct Reflected {
-    /// The cluster that gets it as well.
+    /// The cluster that gets the copy.
     pub cluster: ClusterId,
-    /// The rule that says so.
+    /// The rule that wants it.
     pub rule: RuleIndex,
 }

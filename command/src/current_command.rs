@@ -1,4 +1,4 @@
-//! What belongs to one command of a client, from its packet to the end of its reply.
+//! The state of one command of a client, from its packet to the end of its reply.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use route::Use;
 use stats::statement_stats::Subject;
 use stats::timing::Timing;
 
-/// One command. A new value takes its place when the next packet has come, when a script sends a further command, and
-/// while the proxy runs a command of its own for the session. Its end leaves nothing but its times. So nothing of one
-/// command reaches another.
+/// One command. A new value replaces it when the next packet has come, when a script sends a further command, and while
+/// the proxy runs a command of its own for the session. When it ends, only its times stay. So no state of one command
+/// reaches another.
 #[derive(Default)]
 pub struct CurrentCommand {
-    /// When it came, left, and had its reply.
+    /// When the command came, when it left, and when its reply came.
     pub timing: Timing,
-    /// What rules and hints want of it.
+    /// The policy that rules and hints give the command.
     pub policy: Option<Box<CommandPolicy>>,
-    /// The statement, if it may be recorded.
+    /// The trace of the statement, if it may be recorded.
     pub trace: Option<Box<Trace>>,
-    /// What its statement is counted under, if it is.
+    /// The statistics entry of the statement, if it is counted.
     pub subject: Option<Subject>,
-    /// Who gets its reply.
+    /// Where the reply goes, and when.
     pub delivery: Delivery,
-    /// What its backend is used for.
+    /// Whether the command needs a backend that takes writes.
     pub use_for: Use,
-    /// Chance has chosen it to be profiled, as far as its text need not be looked at.
+    /// Chance has chosen the command for profiling; its text is not looked at for that.
     pub is_sampled: bool,
-    /// It needs an empty list of warnings.
+    /// The command needs an empty warning list.
     pub wants_clear: bool,
-    /// The length of a command that has passed unread, with its headers, and the sequence id behind it.
+    /// The length of a command that was passed on unread, with its headers, and the sequence id after it.
     pub passed: Option<(u64, u8)>,
 }
 
 impl CurrentCommand {
-    /// A command that has been read at this time since the process began.
+    /// A command that was read at this time, counted from the start of the process.
     #[inline]
     pub fn arrived(now: Duration) -> Self {
         let mut timing = Timing::default();
@@ -46,7 +46,7 @@ impl CurrentCommand {
         }
     }
 
-    /// A further command that a script sends for the client's one, from the end of the one before.
+    /// A further command that a script sends for the client's command, after the one before has ended.
     #[inline]
     pub fn further(&self) -> Self {
         let mut timing = self.timing;
@@ -57,8 +57,8 @@ impl CurrentCommand {
         }
     }
 
-    /// The command has ended. Its times stay: its connection goes back at its end, and a script's further command comes
-    /// then.
+    /// Ends the command. Its times stay, because its connection goes back afterwards, and because a script may send a
+    /// further command then.
     #[inline]
     pub fn end(&mut self) {
         *self = Self {
@@ -67,8 +67,8 @@ impl CurrentCommand {
         };
     }
 
-    /// Lets a command of the proxy's own, whose reply nobody gets, take this one's place. It prepares a backend for this
-    /// one. Returns this one.
+    /// Puts a command of the proxy, whose reply is discarded, in this one's place, to prepare a backend for this one.
+    /// Returns this command.
     #[inline]
     pub fn begin_unheard(&mut self) -> Self {
         let unheard = Self {
@@ -80,7 +80,7 @@ impl CurrentCommand {
         std::mem::replace(self, unheard)
     }
 
-    /// The command of the proxy's own is over, and the client's one goes on, which has waited for it.
+    /// Ends the proxy's command, and continues the client's command, which has waited for it.
     #[inline]
     pub fn end_unheard(&mut self, client: Self) {
         *self = Self {

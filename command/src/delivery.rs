@@ -1,14 +1,14 @@
-//! Who gets a reply, and when.
+//! Where a reply goes, and when.
 
-/// Who gets the reply of one command.
+/// Where the reply of one command goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// The client gets it as it comes.
     #[default]
     AtOnce,
-    /// Its end waits until it is noted what was written: somebody may ask elsewhere as soon as the
-    /// client knows.
+    /// The client gets the end of the reply after the writes are noted, because another client may read them elsewhere
+    /// as soon as this client knows.
     Kept,
-    /// The client has had it before, from another backend.
+    /// The reply is discarded: the client has had it before, from another backend.
     Nobody,
 }

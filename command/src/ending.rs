@@ -1,22 +1,22 @@
-//! How a command has ended, or one of its statements.
+//! How a command, or one of its statements, has ended.
 
 use session::Outcome;
 
 use backend::exchange_outcome::Done;
 use relay::outcome::After;
 
-/// How a command has ended, or a part of it.
+/// How a command, or a part of it, has ended.
 pub struct Ending {
     /// What the session does next.
     pub after: After,
     /// How its reply has ended.
     pub outcome: Outcome,
-    /// The id of the next part's first packet; none where none may follow.
+    /// The id of the next part's first packet; `None` if no part may follow.
     pub next_sequence: Option<u8>,
 }
 
 impl Ending {
-    /// Nothing follows.
+    /// The end of a command that no further part follows.
     #[inline]
     pub fn last(after: After) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Ending {
         }
     }
 
-    /// Another part may follow.
+    /// The end of a part that another part may follow.
     #[inline]
     pub fn more(next_sequence: u8) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Ending {
         }
     }
 
-    /// As its backend has answered it.
+    /// The end that the backend's reply gives.
     #[inline]
     pub fn of(done: &Done) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What is sent before and behind one statement, and what has come of it.
+//! The statements that are sent before and after one statement, and their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,35 +8,35 @@ use route::rules::{By, Injection, Profiling, RuleIndex};
 use backend::injected_results::Found;
 use backend::rule_set::RuleSet;
 
-/// What is sent around the current command, and what has come of it.
+/// The statements that are sent around the current command, and their results.
 pub struct Injecting {
-    /// What a rule has sent.
+    /// The statements that are sent.
     pub injection: Arc<Injection>,
-    /// Whose wish it is; none: the statement is profiled.
+    /// The rule that wants this. `None`: the statement is profiled.
     pub rule: Option<RuleIndex>,
     name: Arc<str>,
     /// The rule's tag.
     pub tag: Option<Box<str>>,
-    /// What the statements before it have found.
+    /// The results of the statements before it.
     pub before: Vec<Found>,
-    /// What the statements behind it have found.
+    /// The results of the statements after it.
     pub after: Vec<Found>,
-    /// Whether values may be told.
+    /// Whether the report may contain values.
     pub tells_values: bool,
     /// How many statements were sent.
     pub sent: u32,
-    /// How long all of that took.
+    /// How long all of these took.
     pub spent: Duration,
-    /// Assignments that set back what was set.
+    /// The assignments that set variables back.
     pub undo: Vec<(Box<str>, Vec<u8>)>,
-    /// What was read has begun a transaction.
+    /// An injected read has begun a transaction.
     pub has_started_transaction: bool,
-    /// It has left something in the list of warnings.
+    /// An injected statement has left entries in the warning list.
     pub has_warned: bool,
 }
 
 impl Injecting {
-    /// What this rule has sent around a statement.
+    /// The statements that this rule sends around a statement.
     #[inline]
     pub fn new(rule_set: &RuleSet, by: By<&Arc<Injection>>, tag: Option<&str>) -> Self {
         let rule = rule_set.compiled.rules.rule(by.rule);
@@ -48,7 +48,7 @@ impl Injecting {
         }
     }
 
-    /// Around a statement that is profiled; `name`: who has chosen it.
+    /// The statements around a statement that is profiled; `name`: what has chosen the statement.
     #[inline]
     pub fn profile(profiling: &Profiling, name: Arc<str>, tag: Option<&str>) -> Self {
         Self {
@@ -80,13 +80,13 @@ impl Injecting {
         self.rule.is_none()
     }
 
-    /// The rule's name, or who has chosen the statement.
+    /// The rule's name, or the name of what has chosen the statement.
     #[inline]
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// It is sent again, over another connection.
+    /// Begins anew, because the command is sent again over another connection.
     #[inline]
     pub fn begin_anew(&mut self) {
         self.before.clear();

@@ -13,34 +13,34 @@ use session::effect::{Effect, effect_of};
 pub struct Job<'a> {
     /// Which command it is.
     pub command: Command,
-    /// As they are sent, headers and all.
+    /// The packets to send, with their headers.
     pub packets: &'a [u8],
     /// The sequence id that its reply begins with.
     pub sequence: u8,
-    /// Whether more packets follow from the client.
+    /// Whether the client sends more packets of this command.
     pub is_cut: bool,
-    /// What it needs of the session's state.
+    /// What the command needs of the session's state.
     pub needs: Needs,
-    /// Whether it may be sent behind what restores the state before that is known to have worked.
+    /// Whether the command may be sent after the statements that restore state, before their results are known.
     pub haste: Haste,
-    /// Which part of what the client has asked it is.
+    /// Which part of the client's command this is.
     pub command_part: CommandPart,
-    /// How many warnings its reply is to count, where the connection would count others.
+    /// The number of warnings that its reply has to count, if the connection would count others.
     pub warnings: Option<u16>,
-    /// It may change privileges or global variables.
+    /// The command may change privileges or global variables.
     pub changes_server: bool,
-    /// Which error the client does not hear, because the command is sent again.
+    /// The error that the client does not get, because the command is sent again then.
     pub withholds: Withholds,
-    /// Which files of the client its server may ask for.
+    /// The files of the client that the server may ask for.
     pub files: Files,
 }
 
 /// Whether a command may leave before the state is known to be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Haste {
-    /// It reads: should the state be wrong, its reply is thrown away.
+    /// The command reads. If the restored state is wrong, its reply is discarded.
     Read,
-    /// It writes: only behind what has worked before.
+    /// The command writes. It leaves early only if the same statements have restored the state before.
     Write,
 }
 
@@ -63,13 +63,13 @@ impl Job<'_> {
         }
     }
 
-    /// Whether it is what clients call a statement.
+    /// Whether clients would call the command a statement.
     #[inline]
     pub fn is_statement(&self) -> bool {
         self.command == Command::QUERY || self.names_statement()
     }
 
-    /// Whether it names what was prepared on its connection.
+    /// Whether the command names a statement that is prepared on its connection.
     #[inline]
     pub fn names_statement(&self) -> bool {
         matches!(
@@ -79,8 +79,8 @@ impl Job<'_> {
     }
 }
 
-/// Whether a statement reads only. What begins a transaction leaves it open on its connection, and what
-/// assigns to a variable leaves that there.
+/// Whether a statement only reads. A statement that begins a transaction or assigns to a variable does not: it would
+/// leave that on its connection.
 #[inline]
 pub fn haste_of(facts: &Facts) -> Haste {
     match facts.access {

@@ -1,4 +1,4 @@
-//! What a session keeps of its statements on shared lanes.
+//! The state of a session's statements on shared lanes.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,31 +13,31 @@ use lanes::lane_request::LaneRequest;
 
 use crate::statement::Statement;
 
-/// A statement that may use a lane: how long statements with its digest take, and where.
+/// The lane for a statement, and how long statements with its digest take there.
 pub struct LaneChoice {
-    /// Where it would run.
+    /// The backend of the lane.
     pub backend: Arc<Backend>,
     /// The hash of its digest.
     pub digest: u64,
-    /// The lane there.
+    /// The lane.
     pub lane: Rc<SharedLane>,
     /// How long statements with its digest take there.
     pub stats: DigestStats,
 }
 
-/// What else is done about a statement that needs a connection of the session's own.
+/// What else is done for a statement that runs on a connection of the session's own.
 #[derive(Clone, Copy)]
 pub enum LaneFollowUp {
     /// Nothing.
     Nothing,
-    /// It is measured, because too few statements with its digest have run on this backend.
+    /// Its time is measured, because too few statements with its digest have run on this backend.
     Measure {
-        /// This backend.
+        /// The backend where it runs.
         backend: BackendId,
         /// The hash of its digest.
         digest: u64,
     },
-    /// Its connection becomes a lane. It would use one if one had room, or if a connection were idle for another one.
+    /// Its connection becomes a lane, because no lane had room and no connection was idle for another lane.
     OpenLane {
         /// The hash of its digest.
         digest: u64,
@@ -50,7 +50,7 @@ pub enum LaneFollowUp {
 pub struct LaneRefusal {
     /// The reason.
     pub why: NotLaneable,
-    /// What else is done about it.
+    /// What else is done for the statement.
     pub follow_up: LaneFollowUp,
 }
 
@@ -61,12 +61,12 @@ impl From<NotLaneable> for LaneRefusal {
     }
 }
 
-/// What a session keeps of its statements on lanes.
+/// The state of a session's statements on lanes.
 #[derive(Default)]
 pub struct LaneUseState {
-    /// Its place on lanes, since its first statement there.
+    /// The session's place on lanes, from its first statement there on.
     lane_request: Option<Rc<LaneRequest>>,
-    /// The last statement, if it ran on a lane and left something that its client may ask for.
+    /// The last statement, if it ran on a lane and its client may still ask about it.
     past: Option<Past>,
 }
 
@@ -77,7 +77,7 @@ impl LaneUseState {
         Rc::clone(self.lane_request.get_or_insert_with(new))
     }
 
-    /// The last statement has left this on a lane; none: its client has nothing to ask for there.
+    /// Notes what the last statement has left on a lane. `None`: its client cannot ask about it there.
     pub fn note_past(&mut self, past: Option<Past>) {
         self.past = past;
     }
@@ -93,18 +93,18 @@ impl LaneUseState {
     }
 }
 
-/// How to leave on a connection what a statement that ran on a lane would have left there.
+/// How a connection gets the diagnostics of a statement that ran on a lane.
 pub enum Past {
-    /// By running it again: this is its argument.
+    /// The statement runs again there, with this argument.
     Again(Vec<u8>),
-    /// The same of what is prepared.
+    /// The same for an execution of a prepared statement.
     Executed(Box<Execution>),
-    /// It was killed.
+    /// The statement was killed.
     Interrupted,
 }
 
 impl Past {
-    /// None: such statements use no lane.
+    /// Returns how to repeat this statement. `None`: such a statement does not use lanes.
     pub fn of(statement: &Statement<'_>) -> Option<Self> {
         match statement {
             Statement::Text(query) => Some(Self::Again(query.argument().to_vec())),

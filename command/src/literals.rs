@@ -1,4 +1,4 @@
-//! A client's statement as text that a server can explain: an execution's parameters stand in it.
+//! A client's statement as a text that a server can explain, with the values of its parameters in it.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use wire::Capabilities;
 use crate::statement::Statement;
 
 impl Statement<'_> {
-    /// The command, in the words of MySQL's general log.
+    /// The command's name in MySQL's general log.
     pub fn command_name(&self) -> &'static str {
         match self {
             Self::Text(_) => "Query",
@@ -18,7 +18,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Its text with all values; none where some have no literal.
+    /// The statement's text with all values. `None`: some value has no literal.
     pub fn text_with_values(
         &self,
         flags: Flags,
@@ -43,7 +43,7 @@ impl Statement<'_> {
     }
 }
 
-/// A text with literals where it has placeholders.
+/// Replaces the placeholders of a text by literals.
 fn filled(text: &[u8], flags: Flags, literals: &[Option<Vec<u8>>]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut behind = 0;

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use crate::target::CommandTarget;
 use session::effect::Effect;
 
-/// How often a command is sent again.
+/// How often a command is sent again at most.
 pub const RETRIES_MAX: u32 = 3;
 
 /// Whether a command may be sent again.
@@ -13,17 +13,17 @@ pub const RETRIES_MAX: u32 = 3;
 pub struct Repeat {
     /// What the command may have done.
     pub effect: Effect,
-    /// How often it was sent again.
+    /// How often it has been sent again.
     pub retries: u32,
-    /// How often it may be sent again.
+    /// How often it may be sent again at most.
     pub retries_max: u32,
-    /// Where it goes now.
+    /// The target of the next try.
     pub command_target: CommandTarget,
-    /// A server has refused it because that takes no writes.
+    /// A server has refused the command because that server takes no writes.
     pub was_refused: bool,
-    /// How often a server had no room for the statement that it prepares.
+    /// How often a server had no room for the prepared statement of the command.
     pub refused_for_room: u32,
-    /// How long it is sent again to a primary that has refused it because that takes no writes.
+    /// Until when the command is sent again to a primary that takes no writes.
     pub refused_until: Option<Instant>,
 }
 
@@ -42,13 +42,13 @@ impl Repeat {
         }
     }
 
-    /// Whether it may be sent once more.
+    /// Whether the command may be sent once more.
     #[inline]
     pub fn has_tries(&self) -> bool {
         self.retries < self.retries_max
     }
 
-    /// A server has refused it because that takes no writes.
+    /// Notes that a server has refused the command because that server takes no writes.
     #[inline]
     pub fn note_refusal(&mut self) {
         self.was_refused = true;
@@ -56,7 +56,7 @@ impl Repeat {
         self.effect = Effect::Any;
     }
 
-    /// It has been sent before, over a lane, and has had no answer there.
+    /// Notes whether the command has been sent over a lane, without an answer.
     #[inline]
     pub fn has_been_sent(&mut self, has_been: bool) {
         self.retries += u32::from(has_been);

@@ -1,5 +1,5 @@
-//! A client's statement on its way to a backend: a text, an execution of what is prepared, or one with many rows of
-//! parameters. The steps of the pipeline (crate `engine`) ask it what they need to know.
+//! A client's statement on its way to a backend: a text, an execution of a prepared statement, or an execution with
+//! many rows of parameters. The steps of the pipeline (crate `engine`) ask it for its properties.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use link::client_command::Incoming;
 use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
 
-/// A statement, with what came with it.
+/// A statement, with the data that its command has brought.
 pub enum Statement<'a> {
     /// COM_QUERY.
     Text(&'a mut QueryCommand),
@@ -36,19 +36,19 @@ pub struct Executing<'a> {
     pub incoming: &'a Incoming,
     /// The client's id of the statement.
     pub id: ClientStatementId,
-    /// What was prepared.
+    /// The prepared statement.
     pub key: StatementKey,
     /// The execution, decoded.
     pub execute: Execute<'a>,
     /// The query's attributes.
     pub attributes: Vec<QueryAttribute<'a>>,
-    /// What its parameters are, by this EXECUTE or one before.
+    /// The types of the parameters, from this EXECUTE or an earlier one.
     pub types: Option<Rc<[u8]>>,
     /// How many parameters the statement has.
     pub parameter_count: u16,
     /// Parameters that came in packets of their own.
     pub long_data: LongData,
-    /// Another statement has taken its place.
+    /// Another statement has taken the place of the client's.
     pub is_replaced: bool,
 }
 
@@ -56,40 +56,40 @@ pub struct Executing<'a> {
 pub struct BulkExecution<'a> {
     /// The command, as it came.
     pub incoming: &'a Incoming,
-    /// What stands behind the command's byte: the types stand in it.
+    /// The bytes after the command's byte. The parameters' types are among them.
     pub argument: &'a [u8],
     /// The client's id of the statement.
     pub id: ClientStatementId,
-    /// What was prepared.
+    /// The prepared statement.
     pub key: StatementKey,
     /// How many parameters the statement has.
     pub parameter_count: u16,
 }
 
-/// A command that runs no statement. Rules, lanes and the past have nothing to do with it.
+/// A command that runs no statement. Rules, lanes and diagnostics do not concern it.
 pub struct BackendCommand<'a> {
     /// The command, as it came.
     pub incoming: &'a Incoming,
-    /// What stands behind the command's byte, or the text that is prepared.
+    /// The bytes after the command's byte, or the text that is to be prepared.
     pub argument: Cow<'a, [u8]>,
-    /// What its text says, if it has one.
+    /// The facts of the command's text, if it has one.
     pub facts: Rc<Facts>,
-    /// What the backend is to do.
+    /// The task for the backend.
     pub task: CommandTask,
 }
 
-/// What a backend is to do for a command that runs no statement.
+/// The task of a backend for a command that runs no statement.
 pub enum CommandTask {
     /// COM_STMT_PREPARE.
     Prepare(StatementKey),
-    /// COM_STMT_FETCH: from this cursor, by these packets.
+    /// COM_STMT_FETCH: the cursor's statement, and the packets to send.
     Fetch(ClientStatementId, Vec<u8>),
-    /// Others, of which nothing but the reply matters.
+    /// Other commands, of which only the reply matters.
     Reply(Haste),
 }
 
 impl Statement<'_> {
-    /// Which command it came as.
+    /// The command that the statement came with.
     #[inline]
     pub fn command(&self) -> Command {
         self.incoming().command
@@ -106,13 +106,13 @@ impl Statement<'_> {
         }
     }
 
-    /// The sequence id that its reply begins with.
+    /// The sequence id that the statement's reply begins with.
     #[inline]
     pub fn sequence(&self) -> u8 {
         self.incoming().sequence
     }
 
-    /// What of the client's command it is.
+    /// Which part of the client's command the statement is.
     #[inline]
     pub fn command_part(&self) -> CommandPart {
         match self {
@@ -121,7 +121,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Its text, without the values of parameters.
+    /// The statement's text, without the values of parameters.
     #[inline]
     pub fn text(&self) -> &[u8] {
         match self {
@@ -132,7 +132,7 @@ impl Statement<'_> {
         }
     }
 
-    /// What its text says.
+    /// The facts of the statement's text.
     #[inline]
     pub fn facts(&self) -> &Facts {
         match self {
@@ -143,7 +143,7 @@ impl Statement<'_> {
         }
     }
 
-    /// What its text says, to be changed.
+    /// The same, to be changed.
     #[inline]
     pub fn facts_mut(&mut self) -> &mut Facts {
         match self {
@@ -154,13 +154,13 @@ impl Statement<'_> {
         }
     }
 
-    /// Takes it for a statement that may do anything: see [`Facts::doubt`].
+    /// Marks the statement as one that may do anything: see [`Facts::doubt`].
     #[inline]
     pub fn doubt(&mut self, why: Marks) {
         self.facts_mut().doubt(why);
     }
 
-    /// The hash of its digest, where that is known.
+    /// The hash of the statement's digest, if that is known.
     #[inline]
     pub fn digest(&self) -> Option<u64> {
         match self {
@@ -171,7 +171,7 @@ impl Statement<'_> {
         }
     }
 
-    /// Which prepared statement it executes, by the client's id.
+    /// The prepared statement that is executed, and the client's id of it.
     #[inline]
     pub fn prepared(&self) -> Option<(ClientStatementId, &StatementKey)> {
         match self {
@@ -181,13 +181,13 @@ impl Statement<'_> {
         }
     }
 
-    /// Whether it is a text, and all that the client has sent.
+    /// Whether the statement is a text, and the client's whole command.
     #[inline]
     pub fn is_text_alone(&self) -> bool {
         matches!(self, Self::Text(query) if query.command_part == CommandPart::Whole)
     }
 
-    /// What it needs of the session's state.
+    /// What the statement needs of the session's state.
     #[inline]
     pub fn needs(&self) -> Needs {
         Needs::of(self.facts(), self.text())
@@ -195,7 +195,7 @@ impl Statement<'_> {
 }
 
 impl BackendCommand<'_> {
-    /// Whether it is a COM_STMT_PREPARE.
+    /// Whether the command is a COM_STMT_PREPARE.
     #[inline]
     pub fn prepares(&self) -> bool {
         matches!(self.task, CommandTask::Prepare(_))
@@ -203,7 +203,7 @@ impl BackendCommand<'_> {
 }
 
 impl Executing<'_> {
-    /// As it would be sent again.
+    /// The execution, in a form that can be sent again.
     #[inline]
     pub fn execution(&self) -> Execution {
         Execution {

@@ -1,20 +1,20 @@
-//! Where one command is to go.
+//! The target of one command.
 
 use route::Roles;
 
-/// What decides which backend gets a command.
+/// The target of a command, by which its backend is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandTarget {
-    /// The session's own backend: a primary, where reads and writes are split.
+    /// The session's own backend: a primary, if reads and writes are split.
     Home,
-    /// A replica that is fit for it.
+    /// A replica that is fit for the command.
     Replica,
-    /// The same, or the session's own backend where there is none.
+    /// A replica that is fit for the command, or else the session's own backend.
     Optimistic,
-    /// Where the session's last command ran.
+    /// The backend of the session's last command.
     Same,
-    /// Its own backend, or any other one where that cannot be had.
+    /// The session's own backend, or any other one if that cannot be used.
     Any,
-    /// Where rules or hints say, on backends of these roles.
+    /// Where rules or hints send the command, on backends of these roles.
     Ordered(Roles),
 }

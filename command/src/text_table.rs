@@ -1,4 +1,4 @@
-//! A table of the proxy's own, as a client gets it.
+//! A table that the proxy itself sends to a client.
 
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::{Capabilities, StatusFlags};
@@ -24,7 +24,7 @@ impl TextTable {
         self.rows.push(values.collect());
     }
 
-    /// As packets that begin with `sequence`.
+    /// The table's packets, which begin with the id `sequence`.
     pub fn packets(
         &self,
         sequence: u8,
@@ -51,13 +51,13 @@ impl TextTable {
         packets
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn row_count(&self) -> u64 {
         self.rows.len() as u64
     }
 }
 
-/// A column of texts that belongs to no table, in `utf8mb4_general_ci`, which every server knows.
+/// A column of texts without a table, in `utf8mb4_general_ci`, which every server knows.
 pub fn text_column(name: &str, length: u32) -> ColumnDefinition<'_> {
     const COLLATION: u16 = 45;
     ColumnDefinition::new(name.as_bytes(), ColumnType::VAR_STRING, COLLATION, length)

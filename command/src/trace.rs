@@ -6,8 +6,8 @@ use route::Wanted;
 pub struct Trace {
     /// Chance has chosen it.
     pub is_sampled: bool,
-    /// Which role it wanted, in the transaction of then.
+    /// The role that the statement wanted, in the transaction at that time.
     pub wanted: Option<Wanted>,
-    /// What kept its session on its connection when it came.
+    /// What kept the session on its connection when the statement came.
     pub pins: String,
 }

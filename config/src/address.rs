@@ -1,4 +1,4 @@
-//! Where the proxy listens and where its backends are: an IP address or name with a port, or the
+//! The addresses of listeners and backends: an IP address or name with a port, or the
 //! path of a Unix socket.
 
 use std::fmt;
@@ -6,16 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The port clients connect to when an address names none.
+/// The port for clients if an address names none.
 pub const LISTEN_PORT: u16 = 4040;
-/// The port of the proxy's own tables when an address names none.
+/// The admin port if an address names none.
 pub const ADMIN_PORT: u16 = 4041;
-/// The port of the same over HTTP.
+/// The HTTP port if an address names none.
 pub const HTTP_PORT: u16 = 4042;
-/// The port of a MySQL or MariaDB server when an address names none.
+/// The port of a MySQL or MariaDB server if an address names none.
 pub const BACKEND_PORT: u16 = 3306;
 
-/// Where the proxy accepts clients.
+/// An address on which the proxy accepts clients.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ListenAddress {
     /// An IPv4 or IPv6 address with its port.
@@ -24,7 +24,7 @@ pub enum ListenAddress {
     Unix(PathBuf),
 }
 
-/// Where a backend is reached.
+/// The address of a backend.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BackendAddress {
     /// A name or IP address (IPv6 without brackets) with its port.
@@ -47,9 +47,9 @@ pub enum AddressError {
     Port(String),
     /// A bracket `[` without its `]`, or text between `]` and the port.
     Bracket,
-    /// A listen address must be an IP address, this is a name.
+    /// The text is a name, but a listen address must be an IP address.
     Name(String),
-    /// A host name with a character that no name has.
+    /// A host name with an invalid character.
     Host(String),
     /// A Unix socket needs an absolute path of at most 107 bytes.
     SocketPath(String),
@@ -72,7 +72,7 @@ impl fmt::Display for AddressError {
 
 impl std::error::Error for AddressError {}
 
-/// An address's text, taken apart.
+/// The parts of an address's text.
 enum Parts<'a> {
     Tcp { host: &'a str, port: Option<u16> },
     Unix(&'a Path),

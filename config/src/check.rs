@@ -1,5 +1,5 @@
-//! What settings must have in common: unique backends, a certificate with its key, files that can be
-//! read. One function for each rule.
+//! Checks of settings that depend on one another: unique backends, a certificate with its key, readable
+//! files. There is one function for each check.
 
 mod accounts;
 mod admin;
@@ -28,7 +28,7 @@ use crate::{
 };
 use files::{folder_fault, pem_fault};
 
-/// Every fault of a configuration whose settings are right one by one.
+/// Every fault of a configuration whose single settings are valid.
 pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     let mut faults = Vec::new();
     backends(config, written, &mut faults);
@@ -56,7 +56,7 @@ pub(crate) fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     faults
 }
 
-/// What is no fault of a configuration without one, but worth a line in the log.
+/// Warnings for the log about a configuration without faults.
 pub(crate) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let mut warnings = accounts::warnings(config, written);
     warnings.extend(clusters::warnings(config, written));
@@ -66,7 +66,7 @@ pub(crate) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     warnings
 }
 
-/// TLS is demanded as accounts demand it, and no account is known.
+/// Warns if TLS is required as accounts require it, but no account is known.
 fn unknown_accounts(config: &Config, written: &Written) -> Option<Fault> {
     let is_unknown = !config.accounts.learn && config.configured_accounts.is_empty();
     (config.client_tls.mode == ClientTlsMode::AsAccount && is_unknown).then(|| {
@@ -87,7 +87,7 @@ fn history(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What is explained is counted by digest.
+/// The usage of indexes is counted by digest, so it needs digests.
 fn insight(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     if config.statement_stats.index_usage && !config.statement_stats.digests {
         let fault = written.fault(
@@ -138,7 +138,7 @@ pub(crate) fn faults_of_files(config: &Config, written: &Written) -> Vec<Fault> 
 }
 
 fn backends(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
-    // A script can answer everything.
+    // A script can answer everything, so no backend is needed.
     if config.backends.is_empty() && !config.runs_scripts() {
         let fault = written.general("there is no backend");
         faults.push(fault.hint("give --backend HOST:PORT, or [[backend]] in the file"));
@@ -195,7 +195,7 @@ fn listeners(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Whether a backend's address is, as far as it can be seen, this very listener.
+/// Whether a backend's address is the address of this listener, without a look-up of names.
 fn is_same(listen: &ListenAddress, backend: &BackendAddress) -> bool {
     match (listen, backend) {
         (ListenAddress::Unix(listen), BackendAddress::Unix(backend)) => listen == backend,
@@ -215,7 +215,7 @@ fn is_same(listen: &ListenAddress, backend: &BackendAddress) -> bool {
     }
 }
 
-/// A certificate is of no use without its key, nor the key without the certificate.
+/// A certificate needs its key, and a key needs its certificate.
 fn pair(
     section: &str,
     certificate: &Option<PathBuf>,
@@ -287,7 +287,7 @@ fn pool(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
 
 fn health(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let health = &config.health;
-    // The default is no fault, so that a longer probe_interval needs nothing else.
+    // The default maximum is no fault, so that a longer probe_interval needs no other setting.
     let is_max_chosen = health.probe_interval_max != Config::default().health.probe_interval_max;
     if is_max_chosen && health.probe_interval > health.probe_interval_max {
         let text = "must not be less than health.probe_interval";

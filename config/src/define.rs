@@ -1,9 +1,9 @@
-//! The two macros with which `model.rs` defines settings: `settings!` makes a section's struct, its
-//! defaults and its registry entries from one list, `choices!` an enum and its names.
+//! The two macros with which `model.rs` defines settings. `settings!` makes a section's struct, its
+//! defaults and its registry entries from one list. `choices!` makes an enum and its names.
 
 /// Defines one section. Every line `name: Type = default, traits;` becomes a field of the struct, a
-/// default and a [`Setting`](crate::Setting); its doc comment is the manual's text as well. `table` names
-/// a table within this one, and those of its keys that may be given there.
+/// default and a [`Setting`](crate::Setting). Its doc comment is also the manual's text. `table` names
+/// a table within the section, and the keys that may be given there.
 macro_rules! settings {
     (
         $(#[doc = $about:literal])+
@@ -79,7 +79,7 @@ pub(crate) trait SectionOf<Owner: 'static> {
     const SECTION: crate::Section<Owner>;
 }
 
-/// Registers a table's settings: for whichever configuration has the table, or for the struct itself.
+/// Registers a table's settings: for every configuration that has the table, or for the struct itself.
 macro_rules! registered {
     ($Section:ident [$table:ident] $($rest:tt)*) => {
         impl<Owner: $crate::define::Has<$Section> + 'static> $crate::define::SectionOf<Owner>
@@ -147,8 +147,8 @@ macro_rules! section {
     };
 }
 
-/// A setting of a table within a list's table, such as `account.routing.cluster`. `$Group` defines it: its text, its
-/// type and its range; the list says when a change applies, and what holds where nothing is given.
+/// A setting of a table within a list's table, such as `account.routing.cluster`. `$Group` defines its text, its
+/// type and its range. The list defines when a change applies, and the default.
 macro_rules! setting_of_table {
     ($Owner:ident $table:tt $group:ident $Group:ty, $key:ident $traits:expr, $elsewhere:literal) => {
         $crate::Setting {
@@ -187,7 +187,7 @@ macro_rules! part {
     };
 }
 
-/// The same, to be changed.
+/// The same struct, mutably.
 macro_rules! part_mut {
     ($owner:ident $Section:ident [$table:ident]) => {
         $crate::define::Has::<$Section>::section_mut($owner)
@@ -223,7 +223,7 @@ macro_rules! table_name {
     };
 }
 
-/// Defines an enum whose values have names in the configuration. The first name is the one that is
+/// Defines an enum whose values have names in the configuration. The first name is the name that is
 /// shown; `also` names are read as well.
 macro_rules! choices {
     (

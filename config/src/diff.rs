@@ -1,4 +1,4 @@
-//! What a reload changes: setting by setting, from what to what, and which need a restart.
+//! The changes of a reload: each setting with its old and its new value, and whether it needs a restart.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,12 +13,12 @@ use crate::{
 /// A setting that differs between two configurations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Dotted name; `backend[db1].weight` for a backend's, `backend[db1]` for one that came or went,
-    /// and so for accounts and listeners.
+    /// Dotted name; `backend[db1].weight` for a backend's setting, `backend[db1]` for an added or removed
+    /// backend. Accounts and listeners have the same form.
     pub setting: String,
-    /// The old value as TOML writes it, a secret masked; nothing for a backend that came.
+    /// The old value as TOML writes it, with a secret masked; `None` for an added backend.
     pub from: Option<String>,
-    /// The new value; nothing for a backend that went.
+    /// The new value; `None` for a removed backend.
     pub to: Option<String>,
     /// When it takes effect.
     pub applies: Applies,
@@ -65,8 +65,8 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
 }
 
 impl Config {
-    /// What holds after a reload to `new`: all of it but the settings that need a restart, which
-    /// stay as they are.
+    /// The configuration after a reload to `new`: the settings that need a restart keep
+    /// their old values.
     pub fn reloaded(&self, new: &Config) -> Config {
         let mut reloaded = new.clone();
         for setting in settings().filter(|it| it.traits.applies == Applies::AtRestart) {
@@ -77,7 +77,7 @@ impl Config {
     }
 }
 
-/// The streams that stay and have other filters.
+/// The remaining streams whose filters have changed.
 fn diff_filters<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Change> + 'a {
     let shown = |stream: &ReplicationConfig| format!("{} filters", stream.filters.len());
     new.replications.iter().filter_map(move |stream| {
@@ -91,7 +91,7 @@ fn diff_filters<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Ch
     })
 }
 
-/// The streams that stay and have other change files.
+/// The remaining streams whose change files have changed.
 fn diff_change_files<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Change> + 'a {
     let shown = |stream: &ReplicationConfig| format!("{} files", stream.change_files.len());
     new.replications.iter().filter_map(move |stream| {
@@ -105,7 +105,7 @@ fn diff_change_files<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item
     })
 }
 
-/// The streams that stay and go into other Kafka clusters, or in another way.
+/// The remaining streams whose Kafka settings have changed.
 fn diff_kafka<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Change> + 'a {
     let shown = |stream: &ReplicationConfig| format!("{} clusters", stream.kafka.len());
     new.replications.iter().filter_map(move |stream| {
@@ -119,7 +119,7 @@ fn diff_kafka<'a>(old: &'a Config, new: &'a Config) -> impl Iterator<Item = Chan
     })
 }
 
-/// What came, what changed, what went.
+/// The removed, added and changed tables of a list.
 fn diff_list<T: Listed>(old: &Config, new: &Config) -> Vec<Change> {
     let (before, after) = (titled(T::list(old)), titled(T::list(new)));
     let gone = T::list(old)
@@ -164,7 +164,7 @@ fn came_or_went<T: Listed>(item: &T, from: Option<String>, to: Option<String>) -
     }
 }
 
-/// When such a table takes effect: a list is of one kind.
+/// When a change of a list takes effect: all settings of a list are of the same kind.
 fn applies<T: Listed>() -> Applies {
     let settings = T::TABLE.settings;
     settings
@@ -176,7 +176,7 @@ fn titled<T: Listed>(items: &[T]) -> HashMap<String, &T> {
     items.iter().map(|item| (item.title(), item)).collect()
 }
 
-/// Backends are chosen among, and rules looked at, in the order of the file.
+/// The change of a list's order. The order counts, because backends are chosen and rules evaluated in it.
 fn diff_order<T: Listed>(old: &Config, new: &Config) -> Option<Change> {
     let stayed = |these: &[T], those: &[T]| -> Vec<String> {
         let those = titled(those);

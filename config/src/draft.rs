@@ -1,6 +1,6 @@
-//! A configuration's text while it is being changed: the file's own, whose comments and order stay, with
-//! settings set and tables added and taken out. Whether the whole is right is found as for any file, by
-//! loading it; here each value is looked at on its own.
+//! A configuration's text while it is edited: settings are set, tables are added and removed. The comments and
+//! the order of the file stay. A draft checks each value alone. The whole is checked as any file,
+//! by loading it.
 
 mod document;
 mod edit;
@@ -17,7 +17,7 @@ use crate::load::read_text;
 use crate::{Config, Fault, manual};
 pub use edit::Edit;
 
-/// See the module.
+/// A draft, see the module.
 #[derive(Clone)]
 pub struct Draft {
     path: Option<PathBuf>,
@@ -25,10 +25,10 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A file's text.
+    /// Reads a file's text as a draft.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn of_file(path: &Path) -> Result<Self, Fault> {
         Ok(Self {
             path: Some(path.to_owned()),
@@ -36,7 +36,7 @@ impl Draft {
         })
     }
 
-    /// A configuration that stands in no file.
+    /// A draft of a configuration that is in no file.
     pub fn of_config(config: &Config) -> Self {
         Self {
             path: None,
@@ -54,10 +54,10 @@ impl Draft {
         &self.text
     }
 
-    /// What it says, whether it fits together or not.
+    /// The settings of the text, without a check whether they fit together.
     ///
     /// # Errors
-    /// Every value that is none.
+    /// Every invalid value.
     pub fn sketch(&self) -> Result<Config, Vec<Fault>> {
         Config::sketch(self.path(), self.text())
     }

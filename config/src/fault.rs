@@ -1,22 +1,22 @@
-//! A fault in a configuration: where it is, what it is, and what may be meant instead.
+//! A fault in a configuration: its place, its text, and a hint.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Something wrong, or worth a warning, in a file or on the command line.
+/// A fault, or a warning, about a file or the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it was written.
+    /// Where the faulty setting was written.
     pub location: SourceLocation,
     /// The setting, as it was written: `limits.sessions_max`, `--limits-sessions-max`.
     pub setting: Option<String>,
-    /// What is wrong.
+    /// The description of the fault.
     pub text: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub hint: Option<String>,
 }
 
-/// Where something was written.
+/// Where a setting was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceLocation {
     /// The file; none for the command line.
@@ -68,7 +68,7 @@ impl Fault {
         }
     }
 
-    /// A fault of the whole.
+    /// A fault of the whole configuration.
     pub(crate) fn general(location: SourceLocation, text: impl Into<String>) -> Self {
         Self {
             location,

@@ -1,5 +1,5 @@
-//! Pilotfish's settings: the typed values that the rest of the house works with, and the one
-//! definition of each setting from which all else is derived.
+//! Pilotfish's settings: the typed values that the other crates use, and the one
+//! definition of each setting, from which everything else is derived.
 //!
 //! ```text
 //!  model.rs ──► Config, LimitsConfig, …           what the house works with

@@ -1,5 +1,5 @@
-//! The tables that a file may have several of, `[[backend]]`, `[[listener]]`, `[[account]]`, `[[rule]]`,
-//! `[[admin_account]]` and `[[replication]]`: what loading, comparing and writing need to know of each.
+//! The lists of tables in a file: `[[backend]]`, `[[listener]]`, `[[account]]`, `[[rule]]`,
+//! `[[admin_account]]` and `[[replication]]`. The traits here say how each is loaded, compared and written.
 
 use crate::renamed::new_name;
 use crate::setting::{
@@ -11,21 +11,21 @@ use crate::{
     ListenerConfig, ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
-/// One such table, wherever it stands.
+/// A table of a list, at the top of the file or below another table.
 pub(crate) trait ArrayTable: Default + Sized + 'static {
     /// Its name and its settings.
     const TABLE: Section<Self>;
-    /// A line that belongs into it, for hints.
+    /// An example line of the table, for hints.
     const EXAMPLE: &'static str;
-    /// The tables in it that are lists of their own.
+    /// The lists of tables within the table.
     const BELOW: &'static [&'static str] = &[];
 
-    /// Fills in what follows from its other settings.
+    /// Fills in values that follow from other settings of the table.
     fn complete(&mut self) {}
 }
 
-/// The setting of a table of a list that a person means by a key, `routing.cluster`; by its column alone, `cluster`; or
-/// by the key of the last version.
+/// The setting of a list's table by a key that a user has typed: its key, `routing.cluster`; its column alone,
+/// `cluster`; or its key in the previous version.
 pub(crate) fn setting_of<T: ArrayTable>(key: &str) -> Option<&'static Setting<T>> {
     let old = format!("{}.{key}", T::TABLE.name);
     let list = T::TABLE.name;
@@ -35,26 +35,26 @@ pub(crate) fn setting_of<T: ArrayTable>(key: &str) -> Option<&'static Setting<T>
     settings.find(|it| it.key == key || it.column() == key)
 }
 
-/// One that stands at the top of the file.
+/// A table of a list at the top of the file.
 pub(crate) trait Listed: ArrayTable {
-    /// All of its kind.
+    /// All tables of the list.
     fn list(config: &Config) -> &[Self];
 
-    /// What tells it from the others of its kind.
+    /// The title that identifies the table within its list.
     fn title(&self) -> String;
 
-    /// Whom it is, in a few words, where one that came or went is told.
+    /// A short description of the table, for messages about an added or removed table.
     fn shown(&self) -> String {
         self.title()
     }
 
-    /// The same with all at its default that can be.
+    /// The table with all settings at their defaults that have one.
     fn bare(&self) -> Self {
         Self::default()
     }
 }
 
-/// The names of all such tables.
+/// The names of all lists.
 pub(crate) const LISTS: [&str; 6] = [
     LISTENER.name,
     BACKEND.name,

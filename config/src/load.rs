@@ -19,16 +19,16 @@ use crate::{Config, Fault, check, model};
 pub struct Loaded {
     /// The settings.
     pub config: Config,
-    /// What is no fault, but worth a line in the log.
+    /// Warnings for the log, which are no faults.
     pub warnings: Vec<Fault>,
-    /// Where each setting was written, for faults that others find.
+    /// Where each setting was written, for faults that are found later.
     pub written: Written,
 }
 
 impl Config {
     /// Reads the file, if any, then the overrides, fills in the defaults and checks the whole.
     ///
-    /// Files that settings name (certificates, secrets) are read to see that they can be.
+    /// It also reads the files that settings name (certificates, secrets), to check that they are readable.
     ///
     /// # Errors
     /// Every fault there is, in the order of the file.
@@ -36,11 +36,11 @@ impl Config {
         Self::load_and_ask(path, overrides, |_, _| Vec::new())
     }
 
-    /// The same, where others know of further faults: they are asked if settings contradict one another,
-    /// so that all is told at once. A configuration without such a fault is still theirs to look at.
+    /// The same. If settings contradict one another, `others` is asked for further faults, so that all faults are
+    /// reported at once. If they do not, `others` is not asked: the caller must look for these faults itself.
     ///
     /// # Errors
-    /// As of [`Self::load`], and what they find.
+    /// As of [`Self::load`], and the faults that `others` finds.
     pub fn load_and_ask(
         path: Option<&Path>,
         overrides: &[Override],
@@ -54,7 +54,7 @@ impl Config {
         reading.finish(whole, others)
     }
 
-    /// The same of a text that may come to stand in a file at `path`.
+    /// The same for a text that may be written to a file at `path`.
     ///
     /// # Errors
     /// As of [`Self::load_and_ask`].
@@ -72,10 +72,10 @@ impl Config {
         reading.finish(whole, others)
     }
 
-    /// What a text says, each setting on its own: whether they fit together is not looked at.
+    /// Reads a text's settings. It checks each setting alone, not whether the settings fit together.
     ///
     /// # Errors
-    /// Every value that is none.
+    /// Every invalid value.
     pub(crate) fn sketch(path: Option<&Path>, text: &str) -> Result<Self, Vec<Fault>> {
         let mut reading = Reading::new(path);
         reading.read_text(path.unwrap_or(Path::new("")), text);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Used where neither the kernel nor a container says anything.
+/// The memory in bytes if neither the kernel nor a container tells it.
 const UNKNOWN_BYTES: u64 = 4 << 30;
 
 /// Three quarters of the memory that this process may use. The system is asked once.
@@ -16,14 +16,14 @@ pub(crate) fn default_memory_bytes_max() -> u64 {
     })
 }
 
-/// The least of the machine's memory and the limits of the control groups that the process is in. `root`: where
-/// `proc` and `sys` are.
+/// The minimum of the machine's memory and the limits of the process's control groups. `root`: the folder of
+/// `proc` and `sys`.
 fn memory_bytes(root: &Path) -> Option<u64> {
     let machine = machine_bytes(&fs::read_to_string(root.join("proc/meminfo")).ok()?);
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = limit_files(root, &groups).into_iter();
     let limits = limits.filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok());
-    // Version 1 says "no limit" with a number near 2^63.
+    // In version 1, a number near 2^63 means "no limit".
     limits.chain(machine).filter(|bytes| *bytes < 1 << 60).min()
 }
 
@@ -36,8 +36,8 @@ fn machine_bytes(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Where the limits of the groups of `/proc/self/cgroup` and of all groups above may be: `memory.max` (version 2, with
-/// number 0 and no controllers) and `memory.limit_in_bytes` (version 1).
+/// The possible files of the limits of the groups in `/proc/self/cgroup` and of all groups above them: `memory.max`
+/// (version 2, with number 0 and no controllers) and `memory.limit_in_bytes` (version 1).
 fn limit_files(root: &Path, groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
@@ -54,7 +54,7 @@ fn limit_files(root: &Path, groups: &str) -> Vec<PathBuf> {
             _ => continue,
         };
         let path = Path::new(path.trim_start_matches('/'));
-        // In a container the path may be one outside of it: the group itself is then at the mount.
+        // In a container the path may be a path outside the container: then the group itself is at the mount.
         let above = path
             .ancestors()
             .map(|path| root.join(mount).join(path).join(name));

@@ -1,4 +1,4 @@
-//! The settings as text, derived from their definitions: the command line's help, the manual's pages,
+//! The settings as text, made from their definitions: the command line's help, the manual's pages,
 //! and the file itself.
 
 mod pages;
@@ -15,13 +15,13 @@ use crate::{
 
 pub use pages::{Page, settings_pages};
 
-/// An option of the command line that is no setting of its own.
+/// An option of the command line that is not a setting.
 pub struct ListOption {
-    /// The list it stands for, [`PRIMARIES`] or [`REPLICAS`].
+    /// The list that it adds to, [`PRIMARIES`] or [`REPLICAS`].
     pub list: &'static str,
     /// Its long name without dashes.
     pub option: &'static str,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
 }
 
@@ -78,7 +78,7 @@ fn setting_help(setting: &Setting<Config>) -> String {
     )
 }
 
-/// The default as one types it: no quotes, no brackets.
+/// The default as users type it: without quotes and brackets.
 fn plain_default(setting: &Setting<Config>) -> Option<String> {
     let shown = setting
         .traits
@@ -132,7 +132,7 @@ pub fn differences(config: &Config) -> String {
     write_toml(config, Detail::Differences)
 }
 
-/// The same with the secrets as they are, for whoever reads it back.
+/// The same with the secrets in clear, for code that reads the text back.
 pub(crate) fn exposed(config: &Config) -> String {
     write_toml(config, Detail::Exposed)
 }
@@ -141,14 +141,14 @@ pub(crate) fn exposed(config: &Config) -> String {
 #[derive(Clone, Copy)]
 enum Detail {
     Everything,
-    /// Those that are not at their default, and those that must be there.
+    /// The settings that differ from their defaults, and the required settings.
     Differences,
-    /// The same, secrets among them.
+    /// The same settings, with secrets in clear.
     Exposed,
 }
 
 impl Detail {
-    /// The same without settings that say nothing.
+    /// The same detail, but only for settings that differ from their defaults.
     fn of_differences(self) -> Self {
         match self {
             Self::Everything | Self::Differences => Self::Differences,
@@ -171,7 +171,7 @@ fn write_toml(config: &Config, detail: Detail) -> String {
     tables.extend(list_of::<BackendConfig>(config, detail));
     tables.extend(list_of::<AccountConfig>(config, detail));
     for rule in &config.rules {
-        // What a rule does not say is no setting with a default: it is left open.
+        // A setting that a rule does not give has no default, so it is not written.
         tables.push(table_of(rule, &RuleConfig::default(), Detail::Differences));
         let tests = rule.tests.iter();
         let test = |test| table_of(test, &RuleTestConfig::default(), Detail::Differences);
@@ -223,7 +223,7 @@ fn lines_of<Owner>(
     lines
 }
 
-/// A value as one types it: a text without its quotes.
+/// A value as users type it: a text without its quotes.
 pub fn plain(shown: &str) -> String {
     let is_text = shown.starts_with(['"', '\'']);
     let read = || format!("value = {shown}").parse::<toml::Table>().ok();

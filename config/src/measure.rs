@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// No measure beyond this is told apart from others; far above every range, far below an overflow.
+/// Measures beyond this count as too large; it is far above every range, and far below an overflow.
 pub(crate) const BEYOND: u64 = 1 << 60;
 
 pub(crate) fn fraction_of_milliseconds(number: f64, unit_milliseconds: u64) -> Option<i128> {
@@ -17,7 +17,7 @@ pub fn read_duration(text: &str) -> Option<Duration> {
     u64::try_from(milliseconds).ok().map(Duration::from_millis)
 }
 
-/// Reads `2s`, `500ms`, `1h30m`, and `2.5` as seconds; milliseconds.
+/// Reads `2s`, `500ms`, `1h30m`, and `2.5` as seconds. Returns milliseconds.
 pub(crate) fn parse_duration(text: &str) -> Option<i128> {
     if let Ok(seconds) = plain_number(text.trim()) {
         return fraction_of_milliseconds(seconds, 1000);
@@ -43,7 +43,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<i128> {
     (!text.trim().is_empty()).then_some(sum)
 }
 
-/// Reads `16MiB`, `16M` (as MySQL means it: mebibytes), `1GiB`, `512`; bytes.
+/// Reads `16MiB`, `16M` (mebibytes, as in MySQL), `1GiB`, `512`. Returns bytes.
 pub(crate) fn parse_size(text: &str) -> Option<i128> {
     let (number, unit) = split_number(text.trim())?;
     let unit_bytes: u64 = match unit {
@@ -66,7 +66,7 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     Some((plain_number(&text[..end]).ok()?, text[end..].trim_start()))
 }
 
-/// Digits with at most one point; neither `inf` nor `1e9`, which `f64` would read.
+/// Reads digits with at most one point; not `inf` or `1e9`, which `f64` would accept.
 pub(crate) fn plain_number(text: &str) -> Result<f64, std::num::ParseFloatError> {
     let plain = text
         .bytes()

@@ -159,7 +159,7 @@ settings! {
 }
 
 impl Config {
-    /// Where a session goes: what its account says, else its listener, else [`RoutingConfig`].
+    /// Where a session goes: by the settings of its account, or else of its listener, or else of [`RoutingConfig`].
     pub fn destination<'a>(
         &'a self,
         account: Option<&'a AccountConfig>,
@@ -185,7 +185,7 @@ impl Config {
         }
     }
 
-    /// The cluster of sessions for which nothing else is said.
+    /// The cluster of sessions for which no other cluster is configured.
     pub fn default_cluster(&self) -> &str {
         let first = || self.backends.first().map_or("", |it| &it.cluster);
         self.routing.cluster.as_deref().unwrap_or_else(first)
@@ -197,7 +197,7 @@ impl Config {
         own.unwrap_or(&self.routing.script)
     }
 
-    /// Every script that something names, each once.
+    /// Every script in the configuration, each once.
     pub fn all_scripts(&self) -> Vec<&Path> {
         let of_listeners = self
             .listeners
@@ -240,7 +240,7 @@ impl Config {
         of_accounts.flatten().next().is_some()
     }
 
-    /// All who may use the admin port: `username` and the `[[admin_account]]` tables.
+    /// All users of the admin port: `username` and the `[[admin_account]]` tables.
     pub fn admins(&self) -> Vec<AdminAccountConfig> {
         let own = self.admin.username.as_ref().map(|user| AdminAccountConfig {
             user: user.clone(),
@@ -252,20 +252,20 @@ impl Config {
             .collect()
     }
 
-    /// Whether anybody may come in by HTTP.
+    /// Whether any client may use the HTTP port.
     pub fn has_http_callers(&self) -> bool {
         let is_open = self.http.metrics != MetricsReaders::Login;
         is_open || self.http.token.is_some() || !self.admins().is_empty()
     }
 
-    /// Whether anybody can look at what is kept about statements: on the ports, or where metrics are sent.
+    /// Whether statistics about statements can have readers: on the ports, or at the receiver of metrics.
     pub fn has_readers(&self) -> bool {
         self.has_http_callers() || self.tracing.metrics_endpoint.is_some()
     }
 }
 
-/// Cores this process may use; 1 when the system does not say. The system is asked once: it reads several files for
-/// the answer.
+/// The cores that this process may use; 1 if the system does not tell. The system is asked once, because it reads
+/// several files for the answer.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

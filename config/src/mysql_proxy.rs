@@ -1,5 +1,5 @@
-//! MySQL Proxy's options: what each means here. Those with a meaning become overrides of our
-//! settings, those that have none are refused with what to do instead, none is ignored in silence.
+//! The options of MySQL Proxy and their meaning. An option with a meaning becomes an override of a
+//! setting. Any other option is refused, with advice. No option is silently ignored.
 
 mod replicant;
 mod replicant_options;
@@ -19,31 +19,31 @@ pub use replicant::{Replicant, ReplicantOption};
 pub struct Legacy {
     /// Its long name without dashes, also its key in the defaults file.
     pub name: &'static str,
-    /// Its letter.
+    /// Its short name, a letter.
     pub short: Option<char>,
     /// Whether it takes a value.
     pub takes_value: bool,
-    /// What it means here.
+    /// Its meaning in Pilotfish.
     pub meaning: Meaning,
 }
 
-/// What an option of MySQL Proxy means here.
+/// The meaning of an option of MySQL Proxy.
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
     /// A setting, or a list of backends.
     Setting(&'static str),
-    /// `listen`; an address without a port means port 3306, as it did.
+    /// `listen`; an address without a port means port 3306, as in MySQL Proxy.
     Listen,
-    /// The folder that relative paths of options start from.
+    /// The base folder of relative paths in options.
     BaseFolder,
-    /// Plugins; that of the proxy itself is always there, that of the admin port where somebody may use
-    /// it, no other is.
+    /// Plugins. The plugin of the proxy itself is always active, the plugin of the admin port if the port has
+    /// users. There are no other plugins.
     Plugins,
-    /// Of the replication client.
+    /// An option of the replication client.
     Replicant(ReplicantOption),
-    /// Accepted with a warning that says why nothing needs to be done.
+    /// Accepted with a warning that says why the option is not needed.
     Unneeded(&'static str),
-    /// Refused; the text says what to do.
+    /// Refused; the text says what the user can do.
     Refused(&'static str),
 }
 
@@ -204,23 +204,23 @@ pub fn names_of(setting: &str) -> impl Iterator<Item = &'static Legacy> {
     })
 }
 
-/// What options of MySQL Proxy come to.
+/// The translation of MySQL Proxy's options.
 #[derive(Debug, Default)]
 pub struct Translation {
-    /// Our settings.
+    /// The settings.
     pub overrides: Vec<Override>,
-    /// Options that nothing needed to be done for.
+    /// Warnings about options that are not needed.
     pub warnings: Vec<Fault>,
-    /// Options that are refused.
+    /// Faults of options that are refused.
     pub faults: Vec<Fault>,
-    /// Where relative paths start from.
+    /// The base folder of relative paths.
     pub base_folder: Option<PathBuf>,
     /// The replication client, if it is asked for.
     pub replicant: Replicant,
 }
 
 impl Translation {
-    /// Adds one option, called `name` in faults, with its values (none: a flag that is set).
+    /// Adds one option with its values (none: a flag that is set). Faults call it `name`.
     pub fn add(
         &mut self,
         option: &'static Legacy,
@@ -289,7 +289,7 @@ impl Translation {
         }
     }
 
-    /// Appends `later`, which wins where both say something.
+    /// Appends `later`, whose values win.
     pub fn then(mut self, later: Self) -> Self {
         self.overrides.extend(later.overrides);
         self.warnings.extend(later.warnings);
@@ -299,7 +299,7 @@ impl Translation {
         self
     }
 
-    /// Lets relative paths among the overrides start from the base folder, as they did.
+    /// Makes relative paths among the overrides relative to the base folder, as in MySQL Proxy.
     pub fn resolve_paths(&mut self) {
         let Some(folder) = &self.base_folder else {
             return;
@@ -320,7 +320,7 @@ impl Translation {
         }
     }
 
-    /// One key of the defaults file.
+    /// Adds one key of the defaults file.
     fn add_key(&mut self, key: &str, location: SourceLocation, text: String) {
         let plain = key.replace('_', "-");
         let Some(option) = OPTIONS.iter().find(|option| option.name == plain) else {
@@ -342,7 +342,7 @@ impl Translation {
     }
 }
 
-/// MySQL Proxy listens on port 3306 when an address names none; ours is another.
+/// Adds port 3306 to an address without a port, because that is MySQL Proxy's default; Pilotfish's is different.
 fn with_mysql_port(address: &str) -> String {
     let bare = address.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
@@ -352,8 +352,8 @@ fn with_mysql_port(address: &str) -> String {
     }
 }
 
-/// Reads MySQL Proxy's `--defaults-file`: key files as GLib has them, of which the group
-/// `[mysql-proxy]` counts. An unknown key is a warning, since MySQL Proxy did not mind either.
+/// Reads MySQL Proxy's `--defaults-file`: a key file of GLib, of which only the group
+/// `[mysql-proxy]` counts. An unknown key is a warning, because MySQL Proxy ignored it, too.
 pub fn read_defaults_file(path: &Path) -> Translation {
     match std::fs::read_to_string(path) {
         Ok(text) => read_defaults_text(path, &text),
@@ -368,7 +368,7 @@ pub fn read_defaults_file(path: &Path) -> Translation {
     }
 }
 
-/// Reads the text of such a file, which is called `path` in faults.
+/// Reads the text of a defaults file. Faults call it `path`.
 pub fn read_defaults_text(path: &Path, text: &str) -> Translation {
     let mut translation = Translation::default();
     let mut group: Option<&str> = None;

@@ -1,6 +1,6 @@
-//! "Did you mean": which of the known names a mistyped one is nearest to.
+//! "Did you mean": the known name that is nearest to a mistyped name.
 
-/// The candidate nearest to `word`, if one is near enough to be meant.
+/// The candidate nearest to `word`, if it is near enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near_enough = (word.chars().count() / 3).max(1);
     candidates
@@ -11,7 +11,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edits between two names; the order of their words (`max_sessions`, `sessions_max`) is one edit.
+/// The number of edits between two names. A different order of the words (`max_sessions`, `sessions_max`) is one edit.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other) = (plain(one), plain(other));
     edits(&one, &other).min(1 + edits(&words_sorted(&one), &words_sorted(&other)))

@@ -1,4 +1,4 @@
-//! What a person wrote for a setting, before it has a type, and where it stands.
+//! The value that a user has written for a setting, before it has a type, and its place.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use crate::measure::BEYOND;
 use crate::nearest::{did_you_mean, nearest};
 use crate::{Fault, Override, SourceLocation, Traits, ValueType};
 
-/// What a person wrote for one setting.
+/// The value that a user has written for one setting.
 pub struct RawSetting<'a> {
     /// The value itself.
     pub(crate) raw: Raw<'a>,
-    /// Where it stands.
+    /// Its place in the file or on the command line.
     pub(crate) location: SourceLocation,
     /// The setting as it was written, for faults.
     pub(crate) name: &'a str,
-    /// Range and such.
+    /// The range and other properties.
     pub(crate) traits: &'a Traits,
-    /// Folder that relative paths start from.
+    /// The base folder of relative paths.
     pub(crate) folder: &'a Path,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Raw<'a> {
     Truth(bool),
     /// A TOML array, or the words of a repeated option.
     List(Vec<RawSetting<'a>>),
-    /// What no setting takes, by its name.
+    /// A kind of value that no setting accepts, by its name.
     Other(&'static str),
 }
 
@@ -44,7 +44,7 @@ impl<'a> RawSetting<'a> {
         Fault::new(self.location.clone(), self.name, text)
     }
 
-    /// The fault that this is no value of `kind`.
+    /// The fault that the value is not of this kind.
     pub(crate) fn wrong(&self, kind: ValueType) -> Vec<Fault> {
         let found = match &self.raw {
             Raw::Text("") | Raw::Word("") => "nothing".to_owned(),
@@ -98,7 +98,7 @@ impl<'a> RawSetting<'a> {
         ))])
     }
 
-    /// Which of the choices it names: case does not matter, nor `-` for `_`.
+    /// The index of the choice that the value names. The case does not matter, and `-` stands for `_`.
     pub(crate) fn choice_index(&self, kind: ValueType) -> Result<usize, Vec<Fault>> {
         let ValueType::Choice(choices) = kind else {
             return Err(self.wrong(kind));
@@ -130,7 +130,7 @@ impl<'a> RawSetting<'a> {
         }
     }
 
-    /// Whether it says that an optional setting is to have no value.
+    /// Whether the value means "no value" for an optional setting.
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(self.raw, Raw::Text("") | Raw::Word(""))
             || (self.traits.nothing.is_some() && self.number() == Some(0))
@@ -160,7 +160,7 @@ pub(crate) fn from_file<'a>(
 ) -> RawSetting<'a> {
     let raw = match value.get_ref() {
         DeValue::String(text) => Raw::Text(text),
-        // What does not fit is beyond every range.
+        // A number that does not fit is outside every range.
         DeValue::Integer(number) => {
             Raw::Number(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(i64::MAX))
         }

@@ -1,4 +1,4 @@
-//! Where drivers are told to connect instead of to the proxy (`redirect_url` of MariaDB).
+//! The address to which drivers are redirected, away from the proxy (`redirect_url` of MariaDB).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,15 +7,15 @@ use crate::raw_setting::RawSetting;
 use crate::value::{Value, parse, quoted};
 use crate::{AddressError, BackendAddress, Fault, ValueType};
 
-/// The word for the backend of the session.
+/// The word that stands for the session's backend.
 const BACKEND: &str = "backend";
 
-/// What a driver is told in its login.
+/// The target of a redirect, which a driver gets at its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirect {
     /// The address of the backend that the session has.
     Backend,
-    /// Another address, that of another proxy for instance.
+    /// Another address, for example of another proxy.
     Address(RedirectAddress),
 }
 
@@ -26,12 +26,12 @@ pub struct RedirectAddress {
     port: u16,
 }
 
-/// Why a text says nothing that a driver could be told.
+/// Why a text is no target of a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RedirectError {
-    /// It is no address.
+    /// The text is no address.
     Address(AddressError),
-    /// `redirect_url` has no form for it.
+    /// `redirect_url` cannot express the address.
     NotNameable(String),
 }
 
@@ -45,7 +45,7 @@ impl RedirectAddress {
         })
     }
 
-    /// The value of `redirect_url`. Nothing stands behind the port: MariaDB Connector/J takes no lone slash there.
+    /// The value of `redirect_url`. It ends with the port, because MariaDB Connector/J accepts no lone slash after it.
     pub fn url(&self) -> String {
         format!("mariadb://{}:{}", self.host, self.port)
     }

@@ -1,5 +1,5 @@
-//! Settings that had another name in the last version. For one version they are understood by it, with a warning that
-//! says the new one.
+//! Settings that had another name in the previous version. For one version the old name is accepted, with a warning
+//! that names the new name.
 
 use crate::{Fault, SourceLocation};
 
@@ -94,12 +94,12 @@ pub fn new_name(old: &str) -> Option<&'static str> {
     names.find(|(name, _)| *name == old).map(|(_, new)| *new)
 }
 
-/// Old names of settings, and what they are called now.
+/// Old names of settings, and their new names.
 pub fn renamed() -> impl Iterator<Item = (&'static str, &'static str)> {
     RENAMED.iter().copied()
 }
 
-/// Whether a table had settings that are in another one now.
+/// Whether a table had settings that are in another table now.
 pub(crate) fn had_table(table: &str) -> bool {
     let tables = RENAMED.iter().filter_map(|(old, _)| old.split_once('.'));
     tables.map(|(of, _)| of).any(|of| of == table)

@@ -14,12 +14,12 @@ impl Secret {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The value itself, for the one place that must send it.
+    /// The value itself, for the code that must send it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What `0x…` stands for; none when it is not written so, or no text.
+    /// The text that `0x…` stands for; `None` if the value does not have this form, or is no text.
     pub(crate) fn of_hexadecimal(&self) -> Option<Self> {
         let digits = self.0.strip_prefix("0x")?;
         let byte = |at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();

@@ -1,5 +1,5 @@
-//! What is known about a setting besides its value: name, text, kind, range, when a change applies.
-//! Everything that shows, reads or explains settings walks over these entries.
+//! The registry of settings: name, text, kind, range, and when a change applies.
+//! All code that shows, reads or explains settings uses these entries.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use crate::{
     ListenerConfig, ReplicationConfig, ReplicationFilterConfig, RuleConfig, RuleTestConfig,
 };
 
-/// One setting of `Owner` ([`Config`], or [`BackendConfig`] for those of a `[[backend]]`, and so on).
+/// One setting of `Owner` ([`Config`], or [`BackendConfig`] for the settings of a `[[backend]]`, and so on).
 pub struct Setting<Owner: 'static> {
     /// Dotted name, such as `limits.sessions_max`, or `backend.weight`.
     pub name: &'static str,
-    /// The name within its section; `routing.cluster` where a table within the section has it.
+    /// The name within its section; `routing.cluster` if it is in a table within the section.
     pub key: &'static str,
     pub(crate) about: &'static str,
-    /// What kind of value it takes.
+    /// The kind of its value.
     pub kind: ValueType,
     /// Range, meaning of 0, when a change applies.
     pub traits: Traits,
     pub(crate) read: fn(&mut Owner, &RawSetting<'_>) -> Result<(), Vec<Fault>>,
-    /// Its value as TOML writes it, a secret masked.
+    /// Returns its value in TOML, with a secret masked.
     pub show: fn(&Owner) -> String,
-    /// The same with a secret as it is.
+    /// Returns its value in TOML, with a secret in clear.
     pub(crate) expose: fn(&Owner) -> String,
-    /// Whether two configurations agree on it.
+    /// Whether two configurations have the same value.
     pub same: fn(&Owner, &Owner) -> bool,
     pub(crate) copy: fn(&mut Owner, &Owner),
 }
@@ -43,7 +43,7 @@ pub struct Section<Owner: 'static> {
     pub settings: &'static [Setting<Owner>],
 }
 
-/// What a setting's value is.
+/// The kind of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
     /// A whole number.
@@ -72,7 +72,7 @@ pub enum ValueType {
     ListenAddress,
     /// A backend's address.
     BackendAddress,
-    /// `backend`, or an address that a driver can be told.
+    /// `backend`, or an address to which a driver can be redirected.
     Redirect,
     /// A network, `10.0.0.0/8`, or a single address.
     Network,
@@ -86,12 +86,12 @@ pub enum ValueType {
     List(&'static ValueType),
 }
 
-/// One of the words a setting may be.
+/// One of the words that a setting's value may be.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The word.
     pub name: &'static str,
-    /// Words that are read as this one.
+    /// Other words with the same meaning.
     pub also: &'static [&'static str],
     pub(crate) about: &'static str,
 }
@@ -105,18 +105,18 @@ pub enum Applies {
     AtRestart,
 }
 
-/// What holds for a setting beyond the kind of its value.
+/// Properties of a setting besides the kind of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     /// When a change takes effect.
     pub applies: Applies,
     /// Least and largest number (milliseconds of a duration, bytes of a size).
     pub range: (u64, u64),
-    /// What 0, or an empty text, means, where that is allowed outside `range`.
+    /// The meaning of 0 or an empty text, if that is allowed outside `range`.
     pub nothing: Option<&'static str>,
-    /// What the manual calls the default when it depends on the machine.
+    /// The manual's text for the default, if the default depends on the machine.
     pub default_text: Option<&'static str>,
-    /// Whether the file must say it.
+    /// Whether the file must give a value.
     pub required: bool,
 }
 
@@ -136,31 +136,32 @@ impl Traits {
         }
     }
 
-    /// Bounds a number, a size in bytes or a duration in milliseconds.
+    /// Sets the range of a number, a size in bytes or a duration in milliseconds.
     pub(crate) const fn within(mut self, least: u64, most: u64) -> Self {
         self.range = (least, most);
         self
     }
 
-    /// Allows 0 (or an empty text), and says what it means.
+    /// Allows 0 (or an empty text), with this meaning.
     pub(crate) const fn nothing(mut self, meaning: &'static str) -> Self {
         self.nothing = Some(meaning);
         self
     }
 
-    /// What stands in the manual instead of this machine's default.
+    /// Sets the manual's text in place of this machine's default.
     pub(crate) const fn default_text(mut self, text: &'static str) -> Self {
         self.default_text = Some(text);
         self
     }
 
-    /// The file must say it.
+    /// The file must give a value.
     pub(crate) const fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// The same in another table: a change applies as there, and where nothing is given something else says it.
+    /// The traits of the setting in another table: a change applies as in that table, and `elsewhere` names the
+    /// default.
     pub(crate) const fn with_default_of(mut self, table: Self, elsewhere: &'static str) -> Self {
         if matches!(table.applies, Applies::AtRestart) {
             self.applies = Applies::AtRestart;
@@ -171,7 +172,7 @@ impl Traits {
 }
 
 impl Applies {
-    /// For manual and log: `applies at reload`, `needs a restart`.
+    /// The text for manual and log: `applies at reload`, `needs a restart`.
     pub fn describe(self) -> &'static str {
         match self {
             Self::AtReload => "applies at reload",
@@ -181,7 +182,7 @@ impl Applies {
 }
 
 impl ValueType {
-    /// What a value must be, for a fault: `a duration such as "2s"`.
+    /// The text for a fault about a wrong value: `a duration such as "2s"`.
     pub fn describe(self) -> String {
         match self {
             Self::Count => "a whole number".to_owned(),
@@ -229,7 +230,7 @@ impl ValueType {
         }
     }
 
-    /// The words it may be, or each of a list may be.
+    /// The words that the value, or each value of a list, may be.
     pub fn choices(self) -> Option<&'static [Choice]> {
         match self {
             Self::Choice(choices) => Some(choices),
@@ -243,7 +244,7 @@ impl ValueType {
         matches!(self, Self::List(_))
     }
 
-    /// A measure (number, milliseconds, bytes) as a person writes it.
+    /// A measure (number, milliseconds, bytes) as people write it.
     pub(crate) fn spell(self, measure: u64) -> String {
         match self {
             Self::Duration => spell_duration(Duration::from_millis(measure)),
@@ -252,7 +253,7 @@ impl ValueType {
         }
     }
 
-    /// Whether `Traits::range` says something about it.
+    /// Whether `Traits::range` applies to this kind.
     pub(crate) fn is_measured(self) -> bool {
         matches!(
             self,
@@ -262,21 +263,21 @@ impl ValueType {
 }
 
 impl<Owner> Section<Owner> {
-    /// What it is about, as running text.
+    /// The section's description, as running text.
     pub fn about(&self) -> String {
         running_text(self.about)
     }
 }
 
 impl Choice {
-    /// What choosing it means, as running text.
+    /// The meaning of the choice, as running text.
     pub fn about(&self) -> String {
         running_text(self.about)
     }
 }
 
 impl<Owner> Setting<Owner> {
-    /// What it is for, as running text.
+    /// The setting's description, as running text.
     pub fn about(&self) -> String {
         running_text(self.about)
     }
@@ -286,7 +287,7 @@ impl<Owner> Setting<Owner> {
         self.key.rsplit_once('.').map_or(self.key, |(_, key)| key)
     }
 
-    /// The table within its section that has it, if one has.
+    /// The table within its section that contains the setting, if any.
     pub(crate) fn table(&self) -> Option<&'static str> {
         self.key.split_once('.').map(|(table, _)| table)
     }
@@ -298,7 +299,7 @@ impl<Owner> Setting<Owner> {
         about[..end].trim_end_matches('.').to_owned()
     }
 
-    /// Its range as a person reads it, `1 to 64`; nothing when its kind has none.
+    /// Its range as people read it, `1 to 64`; `None` if its kind has no range.
     pub fn range(&self) -> Option<String> {
         let (least, most) = self.traits.range;
         self.kind
@@ -314,19 +315,19 @@ impl Setting<Config> {
     }
 }
 
-/// Every setting but those of `[[backend]]` and the other lists.
+/// Every setting except those of `[[backend]]` and the other lists.
 pub fn settings() -> impl Iterator<Item = &'static Setting<Config>> {
     crate::SECTIONS.iter().flat_map(|section| section.settings)
 }
 
-/// The same, each with its section.
+/// Every setting as [`settings`] returns them, each with its section.
 pub fn sections_and_settings()
 -> impl Iterator<Item = (&'static Section<Config>, &'static Setting<Config>)> {
     let sections = crate::SECTIONS.iter();
     sections.flat_map(|section| section.settings.iter().map(move |it| (section, it)))
 }
 
-/// The setting with this dotted name, or the one that had it in the last version.
+/// The setting with this dotted name, or the setting that had this name in the previous version.
 pub fn setting(name: &str) -> Option<&'static Setting<Config>> {
     let name = new_name(name).unwrap_or(name);
     settings().find(|setting| setting.name == name)

@@ -1,4 +1,4 @@
-//! Statements, patterns and values of results as the file has them.
+//! Statements, patterns and values of results in the file.
 
 use std::fmt;
 use std::ops::Deref;
@@ -49,7 +49,7 @@ impl Value for SqlText {
     }
 }
 
-/// A value of a result that the proxy makes up.
+/// A value of a result that the proxy itself sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// NULL, written `\N` as in LOAD DATA.

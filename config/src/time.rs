@@ -1,4 +1,4 @@
-//! Times of day and parts of the day, as local clocks show them.
+//! Times of day and parts of the day, in local time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ impl TimeOfDay {
     /// Twelve o'clock.
     pub const NOON: Self = Self { seconds: DAY / 2 };
 
-    /// The time so many seconds after midnight; those of the next day begin at 0 again.
+    /// The time this many seconds after midnight; beyond one day it begins at 0 again.
     pub const fn of_seconds(seconds: u32) -> Self {
         Self {
             seconds: seconds % DAY,
@@ -34,29 +34,28 @@ impl TimeOfDay {
     }
 }
 
-/// A part of the day: from the first time to just before the second, past midnight where that is
-/// earlier.
+/// A part of the day: from the first time to just before the second. If the second is earlier, it goes past midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeSpan {
     /// When it begins.
     pub from: TimeOfDay,
-    /// When it has ended; never the same as `from`.
+    /// The first time after it; never the same as `from`.
     pub to: TimeOfDay,
 }
 
-/// Where a time lies with respect to a part of the day.
+/// The position of a time relative to a part of the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// In it, and on the day on which it began.
+    /// Inside, on the day on which the part began.
     SameDay,
-    /// In it, but past midnight: it began the day before.
+    /// Inside, after midnight: the part began the day before.
     DayAfter,
     /// Outside.
     No,
 }
 
 impl TimeSpan {
-    /// Where `time` lies.
+    /// The position of `time` relative to this part of the day.
     pub fn locate(self, time: TimeOfDay) -> Within {
         if self.from < self.to {
             return match self.from <= time && time < self.to {

@@ -1,4 +1,4 @@
-//! Names that are no setting, and what their writer may have meant.
+//! Names that are no setting, and the settings that the user may have meant.
 
 use toml::Spanned;
 use toml::de::DeValue;
@@ -9,7 +9,7 @@ use crate::nearest::nearest;
 use crate::setting::Section;
 use crate::{Config, Fault, SECTIONS, SourceLocation};
 
-/// The fault that a section's name is given to something else.
+/// The fault that a section's name has a value that is no table.
 pub(crate) fn no_table(location: SourceLocation, name: &str, value: &DeValue<'_>) -> Fault {
     let fault = Fault::new(location, name, "must be a table");
     let list = nearest(name, LISTS).filter(|_| value.is_array());

@@ -1,4 +1,4 @@
-//! How each kind of value is read from the file or the command line, and written back as TOML.
+//! Reads each kind of value from the file or the command line, and writes it as TOML.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -15,21 +15,21 @@ use crate::{BackendAddress, Fault, IpNet, ListenAddress, Secret, ValueType};
 
 /// A type that a setting can have.
 pub trait Value: Sized {
-    /// What it is called in faults, help and manual.
+    /// The kind of the value, for faults, help and manual.
     const KIND: ValueType;
-    /// How "nothing" is written, where the setting may be absent.
+    /// The TOML for "no value", if the setting may be absent.
     const NOTHING: &'static str = "\"\"";
 
-    /// Reads it.
+    /// Reads a value.
     ///
     /// # Errors
-    /// Every fault found in what was given (a list may have several).
+    /// Every fault of the given value (a list may have several).
     fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>>;
 
-    /// Writes it as TOML; a secret is masked.
+    /// Writes the value as TOML; a secret is masked.
     fn to_toml(&self) -> String;
 
-    /// The same, and a secret is not.
+    /// Writes the value as TOML; a secret is not masked.
     fn exposed(&self) -> String {
         self.to_toml()
     }
@@ -57,10 +57,10 @@ macro_rules! counts {
     } )+ };
 }
 
-// A `u16` is for where 0 is a number like others, and none is something else.
+// A `u16` is for settings in which 0 is an ordinary number, and "no value" has its own form.
 counts!(u8, "0"; u32, "0"; usize, "0"; u16, "\"\"");
 
-/// The range's bounds are allowed, and everything between them.
+/// Values within the range and its bounds are allowed.
 impl Value for f64 {
     const KIND: ValueType = ValueType::Fraction;
 
@@ -186,7 +186,7 @@ impl Value for Secret {
 
     fn read(given: &RawSetting<'_>) -> Result<Self, Vec<Fault>> {
         let (Raw::Text(text) | Raw::Word(text)) = given.raw else {
-            // Not `wrong`, which would show what was given.
+            // Not `wrong`, which would show the given value.
             return Err(vec![
                 given.fault(format!("must be {}", Self::KIND.describe())),
             ]);
@@ -221,7 +221,7 @@ impl Value for Secret {
     }
 }
 
-/// Reads a value that a text's parser knows, with the parser's own error.
+/// Reads a value with its type's parser, and reports the parser's own error.
 pub(crate) fn parse<T: Value + FromStr<Err: std::fmt::Display>>(
     given: &RawSetting<'_>,
 ) -> Result<T, Vec<Fault>> {
@@ -291,7 +291,7 @@ impl Value for IpAddr {
     }
 }
 
-/// A setting that may be absent: `""`, or 0 where the setting says so, takes its value away.
+/// A setting that may be absent: `""`, or 0 if the setting says so, removes its value.
 impl<T: Value> Value for Option<T> {
     const KIND: ValueType = T::KIND;
 
@@ -314,7 +314,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// A list; a single value is a list of one, a word of the command line is split at commas.
+/// A list. A single value is a list of one; a word of the command line is split at commas.
 impl<T: Value> Value for Vec<T> {
     const KIND: ValueType = ValueType::List(&T::KIND);
 
@@ -340,12 +340,12 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
-/// Reads every item, or finds every fault.
+/// Reads every item, or returns every fault.
 fn read_all<T: Value>(items: &[RawSetting<'_>]) -> Result<Vec<T>, Vec<Fault>> {
     let mut values = Vec::new();
     let mut faults = Vec::new();
     for item in items {
-        // A word in a list may itself be a comma list.
+        // A word in a list may itself be a list with commas.
         match &item.raw {
             Raw::Word(word) if word.contains(',') => match Vec::<T>::read(item) {
                 Ok(several) => values.extend(several),

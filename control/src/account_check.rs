@@ -1,4 +1,4 @@
-//! The accounts of a few users, asked for by name over a connection that is kept for that.
+//! Asks for the accounts of a few users by name, over a connection that stays open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::login::{Access, Entry};
 
-/// How long one server may take. Logins wait shorter.
+/// How long one server may take. Logins wait for a shorter time.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
-/// The longest that a connection is used. Privileges and passwords that change are not noticed by a connection that is
-/// open.
+/// The longest time that a connection is used. An open connection does not notice that its account's privileges or
+/// password have changed.
 const AGE_MAX: Duration = Duration::from_secs(60);
 
 /// A connection to ask over.
@@ -55,14 +55,14 @@ impl CheckLine {
         read_accounts(&self.access, &mut self.connection, &version, &query).await
     }
 
-    /// Says goodbye.
+    /// Closes with COM_QUIT.
     pub(crate) async fn hang_up(self) {
-        // It is left anyway.
+        // The connection is closed in any case, so an error does not matter.
         let _ = timeout(TIME_MAX, self.connection.quit()).await;
     }
 }
 
-/// Asks the first teacher that answers, over `line` if that leads there. What comes back may be asked over again.
+/// Asks the teachers in turn until one answers, over `line` if it leads there. Returns the line for the next question.
 pub(crate) async fn check(
     access: &Arc<Access>,
     teachers: &[Teacher],

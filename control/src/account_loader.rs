@@ -23,30 +23,30 @@ pub(crate) struct Teacher {
 /// The accounts that an attempt has loaded.
 #[derive(Debug)]
 pub(crate) struct LoadedAccounts {
-    /// Who was asked.
+    /// The name of the backend that was asked.
     pub backend: String,
-    /// All accounts; none when they are as they were.
+    /// All accounts; `None` if they are unchanged.
     pub news: Option<Arc<Directory>>,
 }
 
 /// Why no accounts were loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoadError {
-    /// Who was asked first; nobody, if there is nobody to ask.
+    /// The backend that was asked first; `None` if there is no backend to ask.
     pub backend: Option<String>,
-    /// In words.
+    /// The cause, in words.
     pub cause: String,
-    /// The statement that would help, where a privilege is missing.
+    /// The statement that would help, if a privilege is missing.
     pub missing: Option<String>,
 }
 
-/// What one server may bring: a million accounts of some hundred bytes each.
+/// For one server's accounts: a million accounts of some hundred bytes each.
 const BOUNDS: Bounds = Bounds {
     rows: 1_000_000,
     bytes: 256 << 20,
 };
 
-/// What the server's own particulars may bring.
+/// For the one row about the server.
 const PARTICULARS_BOUNDS: Bounds = Bounds {
     rows: 1,
     bytes: 16 << 10,
@@ -55,24 +55,24 @@ const PARTICULARS_BOUNDS: Bounds = Bounds {
 /// The longest that one server may take for all its accounts.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// By whose rules, and for whom, in a form that GRANT takes.
+/// Asks for the server's version, its matching rules, and the proxy's own account as GRANT takes it.
 const PARTICULARS: &str = "SELECT VERSION(), @@global.skip_name_resolve, CURRENT_USER()";
 
-/// No variable of its own in servers before MySQL 5.7.8 and MariaDB 10.5: such a one has no row.
+/// Servers before MySQL 5.7.8 and MariaDB 10.5 do not have this variable, so they return no row.
 const SECURE_TRANSPORT: &str = "SHOW GLOBAL VARIABLES LIKE 'require_secure_transport'";
 
-/// Errors for want of a privilege.
+/// Errors that mean a missing privilege.
 const NO_PRIVILEGE: [u16; 3] = [
     1044, // ER_DBACCESS_DENIED_ERROR
     1142, // ER_TABLEACCESS_DENIED_ERROR
     1143, // ER_COLUMNACCESS_DENIED_ERROR
 ];
 
-/// Asks the first teacher who answers. `before` is what was learned last, `secret` is for
+/// Asks the teachers in turn until one answers. `before` is the directory that was learned last, `secret` is for
 /// [`Directory::new`].
 ///
 /// # Errors
-/// The first one's, when none answers.
+/// The error of the first teacher, if none answers.
 pub(crate) async fn learn(
     access: &Access,
     teachers: &[Teacher],
@@ -123,23 +123,23 @@ async fn learn_from(access: &Access, teacher: &Teacher) -> Result<Learned, LoadE
     }
 }
 
-/// What one server has told.
+/// One server's answers.
 struct Learned {
     rules: Rules,
     secure_transport: SecureTransport,
     accounts: Vec<Account>,
 }
 
-/// What the server says of itself.
+/// What the server says about itself.
 struct Particulars {
     version: String,
     names: Names,
-    /// As whom it knows us, `user@host`.
+    /// The monitor account as the server knows it, `user@host`.
     current_user: String,
     secure_transport: SecureTransport,
 }
 
-/// The accounts, by the server's rules; or what it met, with the statement that would help.
+/// The accounts and the server's rules; or the failure, with the statement that would help.
 async fn ask(
     access: &Access,
     connection: &mut Connection,
@@ -197,7 +197,7 @@ async fn demands_secure_transport(connection: &mut Connection) -> Result<bool, F
     Ok(is_on)
 }
 
-/// The accounts that a statement of [`auth::learned`] brings.
+/// Reads the accounts with a statement of [`auth::learned`].
 pub(crate) async fn read_accounts(
     access: &Access,
     connection: &mut Connection,
@@ -220,7 +220,7 @@ pub(crate) async fn read_accounts(
     Ok(accounts)
 }
 
-/// For a million accounts it takes seconds, which nobody else should wait for.
+/// Builds the directory on a blocking thread: for a million accounts it takes seconds, and the loop must not wait.
 async fn build(
     learned: Learned,
     before: Option<Arc<Directory>>,
@@ -238,7 +238,7 @@ async fn build(
     })
 }
 
-/// The statement that gives the privilege whose want made the server refuse.
+/// The GRANT statement for the privilege that the server missed when it refused.
 fn missing_grant(failure: &Failure, dialect: Dialect, current_user: &str) -> Option<String> {
     let Failure::Refused { number, .. } = failure else {
         return None;
@@ -252,7 +252,7 @@ fn missing_grant(failure: &Failure, dialect: Dialect, current_user: &str) -> Opt
 }
 
 impl LoadError {
-    /// The attempt itself went wrong.
+    /// The error of an attempt that panicked.
     pub(crate) fn of(panic: &tokio::task::JoinError) -> LoadError {
         LoadError::without_teacher(&panic.to_string())
     }

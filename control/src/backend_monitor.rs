@@ -1,4 +1,4 @@
-//! One monitored backend: its health and what is to be done for it when.
+//! One monitored backend: its health, and the tasks that are due for it.
 //!
 //! ```text
 //!             answers, or a session connected
@@ -34,24 +34,24 @@ use published::ReplicationView;
 use schedules::Schedules;
 pub(crate) use settings::{Questions, Rhythm, Settings};
 
-/// Something that takes time and is done beside the control loop.
+/// A task that takes time, so it runs next to the control loop and not in it.
 #[derive(Debug)]
 pub(crate) enum Task {
-    /// Is it well?
+    /// Probes the backend: does it answer?
     Look(Destination),
-    /// Where is it?
+    /// Resolves the backend's configured name.
     LookUp(BackendAddress),
-    /// How is its replication, since it came up?
+    /// Asks the backend about its replication; the moment is when the backend came up.
     Ask(Destination, Moment),
 }
 
-/// Has a snapshot to be published?
+/// Whether workers need a new snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Change {
-    /// Workers must learn of it.
+    /// Workers must get a new snapshot.
     Visible,
-    /// All is as it was for them.
+    /// Nothing changed for the workers.
     None,
 }
 
@@ -61,26 +61,26 @@ pub(crate) struct BackendMonitor {
     pub id: BackendId,
     pub name: String,
     pub settings: Settings,
-    /// What it is; none while that is to be found out.
+    /// The backend's role; `None` while the proxy has not found it out.
     pub role: Option<Role>,
     pub load: Arc<Load>,
     replication: Replication,
-    /// What workers have been told of that.
+    /// The replication state that workers were told last.
     published: Option<ReplicationView>,
     /// Other primaries of its cluster that take writes as it does and do not replicate.
     pub rivals: Vec<String>,
-    /// Under these settings, with whatever success.
+    /// The backend was asked about replication under these settings, with or without success.
     was_questioned: bool,
     location: Location,
     health: Health,
     returned: Option<Moment>,
     schedules: Schedules,
-    /// The log knows that the monitor account is refused.
+    /// The log already says that the backend refuses the monitor account.
     account_refused: bool,
 }
 
 impl BackendMonitor {
-    /// A backend nobody has seen yet, to be looked at, at once.
+    /// A backend that was never probed; its first probe is due at once.
     pub(crate) fn new(
         name: &str,
         (id, load): (BackendId, Arc<Load>),
@@ -110,7 +110,7 @@ impl BackendMonitor {
         monitor
     }
 
-    /// As workers see it.
+    /// The backend as workers see it.
     pub(crate) fn backend(&self) -> Backend {
         let settings = &self.settings;
         Backend {
@@ -145,11 +145,11 @@ impl BackendMonitor {
         }
     }
 
-    /// What is to be done for it now, and is begun with this call.
+    /// The task that is due for the backend now. The call also marks the task as begun.
     pub(crate) fn begin(&mut self, now: Moment) -> Option<Task> {
         if self.location.is_nowhere() && self.schedules.probes.next().is_some_and(|due| due <= now)
         {
-            // Nothing to be seen before its place is found, which makes it due again.
+            // The name must be resolved first; the result makes the probe due again.
             self.schedules.probes.reschedule(None);
             self.schedules.lookups.schedule(now);
         }
@@ -160,14 +160,14 @@ impl BackendMonitor {
             return Some(Task::LookUp(self.location.address.clone()));
         }
         if !self.is_usable() || self.location.is_nowhere() {
-            // It is due again when that has changed.
+            // The question is due again once the backend is up and its address is known.
             self.schedules.questions.reschedule(None);
         }
         let is_due = self.schedules.questions.begin(now);
         is_due.then(|| Task::Ask(self.destination(), self.up_since()))
     }
 
-    /// When [`BackendMonitor::begin`] has something to give.
+    /// When [`BackendMonitor::begin`] has the next task.
     pub(crate) fn next(&self) -> Option<Moment> {
         self.schedules.next()
     }
@@ -194,12 +194,12 @@ impl BackendMonitor {
         matches!(self.health, Health::Up { .. })
     }
 
-    /// Its configured address.
+    /// The backend's configured address.
     pub(crate) fn address(&self) -> &BackendAddress {
         &self.location.address
     }
 
-    /// Tells findings about its address from those about the one it had before a reload.
+    /// Tells results for the current address from results for an address before a reload.
     pub(crate) fn epoch(&self) -> u64 {
         self.location.epoch
     }
@@ -208,14 +208,14 @@ impl BackendMonitor {
         &self.location.endpoints
     }
 
-    /// Since when it is the same server, as far as is known: it has neither moved nor fallen.
+    /// Since when the backend counts as the same server: it has neither moved nor been down since.
     fn up_since(&self) -> Moment {
         self.returned.map_or(self.location.placed, |returned| {
             returned.max(self.location.placed)
         })
     }
 
-    /// A session could not connect.
+    /// Notes that a session could not connect to the backend.
     pub(crate) fn connect_failed(
         &mut self,
         cause: &str,
@@ -229,7 +229,7 @@ impl BackendMonitor {
         }
     }
 
-    /// A session connected: of a backend that is down it is worth a look of our own.
+    /// Notes that a session connected. If the backend counts as down, a probe is worthwhile.
     pub(crate) fn connected(&mut self, now: Moment, rhythm: &Rhythm) -> Change {
         match self.health {
             Health::Unknown => self.rise(now, rhythm),
@@ -238,8 +238,8 @@ impl BackendMonitor {
         }
     }
 
-    /// To be looked at, at once, unless that was done within the last probe interval: then as soon
-    /// as it is over, or many sessions that break would make many looks.
+    /// Schedules a probe at once. If the last probe began less than one probe interval ago, the probe waits until the
+    /// interval is over, because many sessions that break would otherwise cause many probes.
     pub(crate) fn suspected(&mut self, now: Moment, rhythm: &Rhythm) -> Change {
         let earliest = self
             .schedules
@@ -265,7 +265,7 @@ impl BackendMonitor {
             .began()
             .is_some_and(|began| began < self.location.placed)
         {
-            // It was about other addresses; a look at these is due.
+            // The probe was of the former addresses; a probe of the current ones is due.
             return Change::None;
         }
         match probe_result {
@@ -285,7 +285,7 @@ impl BackendMonitor {
 
     fn answered(&mut self, now: Moment, rhythm: &Rhythm, dice: &mut Dice) -> Change {
         match self.health {
-            // It has fallen since this look was begun.
+            // The backend went down after this probe began.
             Health::Down { since, .. }
                 if self
                     .schedules
@@ -337,7 +337,7 @@ impl BackendMonitor {
             cause,
             "backend is down: it gets no sessions until it answers"
         );
-        // One that falls again soon goes on with the long waits it had reached.
+        // A backend that goes down again soon keeps the long waits that it had reached.
         match self.health {
             Health::Up { since } if now.since(since) < rhythm.probe_interval_max => (),
             _ => self.schedules.backoff.reset(),
@@ -391,7 +391,7 @@ impl BackendMonitor {
         }
     }
 
-    /// Tells the log once that the monitor account is refused, and once that it is not any more.
+    /// Tells the log once when the backend refuses the monitor account, and once when it accepts the account again.
     fn note_account(&mut self, probe_result: ProbeResult) {
         match probe_result {
             ProbeResult::AccountRefused(cause) if !self.account_refused => {
@@ -438,7 +438,7 @@ impl BackendMonitor {
         }
     }
 
-    /// Resolvers turn the order of addresses about with each answer; only another set is news.
+    /// Resolvers rotate the order of addresses with each answer, so only another set of addresses is a change.
     fn found(&mut self, endpoints: Vec<Endpoint>, now: Moment) -> Change {
         if std::mem::take(&mut self.location.name_lost) {
             tracing::info!(backend = self.name, "name is resolved again");
@@ -465,7 +465,7 @@ impl BackendMonitor {
             .reschedule(interval.map(|interval| now + interval));
     }
 
-    /// Other settings take effect. A role that was found out stays until another is.
+    /// Applies other settings. A role that was found out stays until another role is found out.
     pub(crate) fn resettle(&mut self, settings: Settings) {
         self.role = settings.role.or(self.role);
         self.settings = settings;
@@ -475,7 +475,7 @@ impl BackendMonitor {
         }
     }
 
-    /// Another rhythm takes effect.
+    /// Applies other intervals.
     pub(crate) fn keep_rhythm(&mut self, now: Moment, rhythm: &Rhythm) {
         self.schedule_next_lookup(now, rhythm);
         self.account_refused = false;

@@ -1,4 +1,4 @@
-//! All monitored backends, and what follows from reports on them. No socket, no clock:
+//! All monitored backends, and what reports on them change. No socket, no clock:
 //! time is an argument.
 
 use std::collections::HashMap;
@@ -28,11 +28,11 @@ use crate::roles::settle;
 #[cfg(test)]
 mod tests;
 
-/// What was asked for one backend.
+/// The backend, and its address, that a task was begun for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket {
     pub backend: BackendId,
-    /// As the backend's when it was asked.
+    /// The epoch of the backend's address when the task began.
     pub epoch: u64,
 }
 
@@ -41,9 +41,9 @@ pub(crate) struct Ticket {
 pub(crate) struct BackendSet {
     /// In the configuration's order.
     monitors: Vec<BackendMonitor>,
-    /// Every name there ever was; one that comes back finds its sessions counted.
+    /// Every backend name ever configured. A backend that is configured again keeps its id and its session count.
     known_backends: HashMap<String, (BackendId, Arc<Load>)>,
-    /// Every cluster there ever was.
+    /// Every cluster ever configured.
     clusters: HashMap<String, Cluster>,
     leaders: Leaders,
     balance: BalanceConfig,
@@ -56,7 +56,7 @@ pub(crate) struct BackendSet {
 }
 
 impl BackendSet {
-    /// Nobody yet; `seed` decides by how much each wait is shortened.
+    /// An empty set; `seed` decides by how much each wait is shortened.
     pub(crate) fn new(seed: u64) -> BackendSet {
         let defaults = Config::default();
         BackendSet {
@@ -74,8 +74,8 @@ impl BackendSet {
         }
     }
 
-    /// Makes the plan's backends those under watch. One of the same name keeps its id and its
-    /// load; at the same address also its health and what is known of its place.
+    /// Monitors the backends of the plan. A backend with the same name keeps its id and its load; if its address is the
+    /// same too, it keeps its health and its resolved addresses.
     pub(crate) fn apply(&mut self, plan: &Plan, now: Moment) {
         let config = &plan.config;
         self.balance = config.balance.clone();
@@ -158,7 +158,7 @@ impl BackendSet {
         let found = resolved.get(&address).cloned().unwrap_or(Ok(Vec::new()));
         let mut monitor =
             BackendMonitor::new(&backend.name, identity, address, self.epoch, settings, now);
-        // The backend set's change is noted already.
+        // The whole set counts as changed already, so this change need not be noted.
         let _ = monitor.note_addresses(found, now, &self.rhythm, &mut self.dice);
         monitor
     }
@@ -169,7 +169,7 @@ impl BackendSet {
         entry.or_insert_with(|| (next, Arc::default())).clone()
     }
 
-    /// Places that need not be looked up for a new configuration.
+    /// The addresses that need not be resolved again for a new configuration.
     pub(crate) fn resolved(&self) -> ResolvedAddresses {
         let known = |w: &BackendMonitor| {
             let endpoints: Vec<Endpoint> = w.endpoints().to_vec();
@@ -178,7 +178,7 @@ impl BackendSet {
         self.monitors.iter().filter_map(known).collect()
     }
 
-    /// A worker's report, of which some change no health.
+    /// Takes in a worker's report; some reports change no health.
     pub(crate) fn report(&mut self, report: &Report, now: Moment) {
         let (Report::ConnectFailed { backend, .. }
         | Report::Connected { backend }
@@ -234,7 +234,7 @@ impl BackendSet {
         }
     }
 
-    /// A question is over.
+    /// Takes in the answer to a question about replication, or why there is none.
     pub(crate) fn answered(&mut self, of: Ticket, answer: Result<Answer, Failure>, now: Moment) {
         let Some(cluster) = self.monitor(of.backend).map(|w| w.settings.cluster) else {
             return;
@@ -267,7 +267,7 @@ impl BackendSet {
         }
     }
 
-    /// Gives everyone its role, as everyone's state is now.
+    /// Gives each backend its role, from the present state of its whole cluster.
     fn settle(&mut self) {
         for cluster in self.clusters() {
             let is_member = |w: &&mut BackendMonitor| w.settings.cluster == cluster.id;
@@ -285,17 +285,17 @@ impl BackendSet {
         }
     }
 
-    /// Is there a role that is to be found out, and may be at any moment?
+    /// Whether the role of a backend is still to be found out, and may be at any moment.
     pub(crate) fn awaits_roles(&self) -> bool {
         self.monitors.iter().any(BackendMonitor::is_role_awaited)
     }
 
-    /// Is there a backend of which nothing is known yet, or not all?
+    /// Whether the state of a backend is still unknown, in full or in part.
     pub(crate) fn awaits_answers(&self) -> bool {
         self.monitors.iter().any(BackendMonitor::is_awaited)
     }
 
-    /// Who falls, or returns, may leave another in another role.
+    /// Takes in a change of one backend's health. If a backend goes down or comes back, another one's role may change.
     fn note_health(&mut self, change: Change) {
         self.note(change);
         if change == Change::Visible {
@@ -309,7 +309,7 @@ impl BackendSet {
         }
     }
 
-    /// All that is due, begun with this call.
+    /// All tasks that are due now. The call also marks them as begun.
     pub(crate) fn begin_due(&mut self, now: Moment) -> Vec<(Ticket, Task)> {
         let mut tasks = Vec::new();
         for monitor in &mut self.monitors {
@@ -324,24 +324,24 @@ impl BackendSet {
         tasks
     }
 
-    /// When [`BackendSet::begin_due`] has something to give.
+    /// When [`BackendSet::begin_due`] has the next task.
     pub(crate) fn next_due(&self) -> Option<Moment> {
         self.monitors.iter().filter_map(BackendMonitor::next).min()
     }
 
-    /// The backend of this id, as long as it is configured.
+    /// The backend with this id, if it is still configured.
     pub(crate) fn monitor(&self, id: BackendId) -> Option<&BackendMonitor> {
         self.monitors.iter().find(|w| w.id == id)
     }
 
-    /// Is a ticket still about a backend and its address?
+    /// Whether a ticket's backend is still configured at the same address.
     pub(crate) fn is_current(&self, ticket: Ticket) -> bool {
         let is_it = |w: &BackendMonitor| w.id == ticket.backend && w.epoch() == ticket.epoch;
         self.monitors.iter().any(is_it)
     }
 
-    /// Those who may be asked for the accounts, the likeliest to know first: primaries before replicas,
-    /// which may lag, and of each those that were seen to be up.
+    /// The backends that may be asked for the accounts, in this order: primaries before replicas, which may lag; among
+    /// equals, backends known to be up first.
     pub(crate) fn teachers(&self) -> Vec<Teacher> {
         let mut usable: Vec<&BackendMonitor> =
             self.monitors.iter().filter(|w| w.is_usable()).collect();
@@ -349,7 +349,7 @@ impl BackendSet {
         usable.into_iter().map(BackendMonitor::teacher).collect()
     }
 
-    /// The same, cluster by cluster.
+    /// The backends that may be asked for definitions, per cluster, in the order of [`Self::teachers`].
     pub(crate) fn teachers_by_cluster(&self) -> Vec<Teachers> {
         let of = |cluster: ClusterId| {
             let mut usable: Vec<&BackendMonitor> = self.monitors.iter().collect();
@@ -367,7 +367,7 @@ impl BackendSet {
             .collect()
     }
 
-    /// A snapshot, if there was a change since the last.
+    /// A snapshot, if anything changed since the last one.
     pub(crate) fn snapshot(&mut self) -> Option<Topology> {
         if std::mem::replace(&mut self.change, Change::None) == Change::None {
             return None;
@@ -391,13 +391,13 @@ impl BackendSet {
 }
 
 impl BackendSet {
-    /// The cluster of sessions of which nothing else is said, if the settings name one.
+    /// The cluster of sessions for which nothing else names a cluster, if the settings name one.
     fn default_cluster(&self) -> Option<ClusterId> {
         let name = self.routing.cluster.as_ref()?;
         self.clusters.get(name).map(|cluster| cluster.id)
     }
 
-    /// Those that backends belong to, in the order of their first ones.
+    /// The clusters that have backends, in the order of their first backends.
     fn clusters(&self) -> Vec<Cluster> {
         let mut clusters: Vec<Cluster> = Vec::new();
         for monitor in &self.monitors {
@@ -411,7 +411,7 @@ impl BackendSet {
     }
 }
 
-/// The backend that a finding is about, unless it has gone or moved since.
+/// The backend that a task's result is about, unless the backend has gone or moved since.
 fn find(monitors: &mut [BackendMonitor], of: Ticket) -> Option<&mut BackendMonitor> {
     monitors
         .iter_mut()
@@ -434,7 +434,7 @@ fn rhythm(health: &HealthConfig) -> Rhythm {
     }
 }
 
-/// One that is alone in its cluster has nothing to be compared with: only whether it takes writes matters.
+/// What to ask a backend. A backend that is alone in its cluster has no lag: only whether it takes writes matters.
 fn questions(config: &Config, backend: &BackendConfig) -> Questions {
     let others = config
         .backends
@@ -452,7 +452,7 @@ fn unless_zero(duration: Duration) -> Option<Duration> {
     (!duration.is_zero()).then_some(duration)
 }
 
-/// None is to be found out.
+/// The role that the configuration gives; `None` if the role is to be found out.
 fn role(role: config::Role) -> Option<Role> {
     match role {
         config::Role::Primary => Some(Role::Primary),
@@ -463,7 +463,7 @@ fn role(role: config::Role) -> Option<Role> {
 
 fn roles(replicas: ReplicaUse) -> Roles {
     match replicas {
-        // A session as a whole may write.
+        // A whole session may write, so it needs a primary.
         ReplicaUse::Split | ReplicaUse::Primary => Roles::Primary,
         ReplicaUse::Any => Roles::Any,
         ReplicaUse::Replica => Roles::Replica,

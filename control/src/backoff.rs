@@ -12,8 +12,8 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The next wait: `first`, doubled with each call up to `max`. Up to a fifth is taken off by
-    /// chance, so that many proxies do not probe a returning server all at once.
+    /// The next wait: `first`, doubled with each call up to `max`. The wait is shortened at random by up to a fifth,
+    /// so that many proxies do not probe a returning server all at once.
     pub(crate) fn next(&mut self, first: Duration, max: Duration, dice: &mut Dice) -> Duration {
         let wait = self
             .last
@@ -23,7 +23,7 @@ impl Backoff {
         wait - wait.mul_f64(dice.below(201) as f64 / 1000.0)
     }
 
-    /// The next wait is the first again.
+    /// Starts again with the first wait.
     pub(crate) fn reset(&mut self) {
         self.last = None;
     }

@@ -1,31 +1,31 @@
-//! Which users' accounts are asked for by name, and when: each once a second at most, however many clients log in. No
-//! socket, no clock: time is an argument.
+//! Which users' accounts are asked for by name, and when: each user at most once a second, however many clients log in.
+//! No socket, no clock: time is an argument.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use route::Moment;
 
-/// The accounts of one user are asked for once in this time.
+/// The shortest time between two questions for the accounts of one user.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Users that one statement asks for.
+/// The most users that one statement asks for.
 const USERS_MAX: usize = 100;
 
-/// Users that wait to be asked for. Beyond, a login goes by what is known.
+/// The most users that wait to be asked for. Beyond that, a login uses the accounts that are known.
 const WAITING_MAX: usize = 10_000;
 
 /// The users that the next statements ask a server for, and the users that the last statements asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     waiting: Vec<String>,
-    /// When each user was asked for, in the last second.
+    /// When each user was last asked for; only of the last second.
     asked_at: HashMap<String, Moment>,
     is_running: bool,
 }
 
 impl Checks {
-    /// A client logs in as this user.
+    /// Queues the user, because a client logs in as that user.
     pub(crate) fn wanted(&mut self, user: String, now: Moment) {
         let is_recent = |asked_at: &Moment| now < *asked_at + INTERVAL;
         let is_known = self.asked_at.get(&user).is_some_and(is_recent);

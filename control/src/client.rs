@@ -1,5 +1,5 @@
-//! A connection to a backend for other parts of the proxy that are no sessions: the same login, TLS and password
-//! plugins as the control plane's own.
+//! A connection to a backend for parts of the proxy that are not sessions. Login, TLS and password plugins are those of
+//! the control plane.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::login::{Access, Destination, Entry};
 use crate::resolve::{SystemResolver, resolve_address};
 use crate::rows::{Bounds, ResultSet, RowFormat};
 
-/// How much is read from the socket at once.
+/// Bytes to read from the socket at once.
 const BUFFER_BYTES: usize = 128 << 10;
 
 /// A connection that is logged in.
@@ -25,8 +25,8 @@ pub struct BackendClient {
     pub(crate) connection: Connection,
 }
 
-/// A server that need not be in any configuration, and how a client logs in there. On a connection without TLS, a
-/// password that has to pass in full is encrypted for the key that the server presents.
+/// A server that need not be in any configuration, and the account to log in with. On a connection without TLS, a
+/// password that must pass in full is encrypted with the public key that the server presents.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
     /// Where the server is.
@@ -37,7 +37,7 @@ pub struct ClientOptions {
     pub password: Secret,
     /// The default schema.
     pub schema: Option<String>,
-    /// Whether TLS is spoken. There are no authorities to check a certificate with.
+    /// Whether to use TLS. There are no authorities to check a certificate with.
     pub tls: BackendTlsMode,
     /// How long the server may take to greet, and again for the login.
     pub timeout: Duration,
@@ -62,20 +62,20 @@ pub struct ResultBounds {
     pub bytes: usize,
 }
 
-/// What a statement has come to.
+/// The result of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatementResult {
-    /// It has no result set.
+    /// The statement has no result set.
     Done {
         /// Rows that it has changed.
         affected_rows: u64,
     },
-    /// It has one.
+    /// The statement has a result set.
     Rows(ResultSet),
 }
 
 impl ClientOptions {
-    /// What of this is configuration elsewhere.
+    /// These options in the form of a configuration.
     fn config(&self) -> Config {
         Config {
             backend_tls: BackendTlsConfig {
@@ -150,7 +150,8 @@ impl BackendClient {
         }
     }
 
-    /// Over a stream whose other end has logged us in, and calls itself `version`: for servers that are no backends.
+    /// A client over a stream that is already logged in to a server that calls itself `version`: for servers that are
+    /// no backends.
     pub fn over<S>(stream: S, version: &str) -> Self
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -160,12 +161,12 @@ impl BackendClient {
         }
     }
 
-    /// What the server calls itself in its greeting.
+    /// The server's version, as in its greeting.
     pub fn version(&self) -> &str {
         &self.connection.version
     }
 
-    /// The number that the server has for this connection; KILL takes it.
+    /// The server's id of this connection, for KILL.
     pub fn thread_id(&self) -> u32 {
         self.connection.thread_id
     }

@@ -1,4 +1,4 @@
-//! A connection of the control plane's own to a backend: whole payloads, small ones.
+//! A connection of the control plane to a backend: it reads and writes whole, small payloads.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// a public key a few thousand.
 const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Bytes both ways, in clear or not.
+/// A byte stream in both directions, encrypted or not.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
@@ -28,13 +28,13 @@ pub(crate) struct Connection {
     /// The sequence id of the next packet.
     sequence: u8,
     privacy: Privacy,
-    /// What the server calls itself in its greeting, fit for a log; empty before it has greeted.
+    /// The server's version in its greeting, printable in a log; empty before the greeting.
     pub version: String,
-    /// The server's number of this connection, as in its greeting.
+    /// The server's id of this connection, from its greeting.
     pub thread_id: u32,
 }
 
-/// What writes packets of a connection from which something else reads.
+/// Writes packets of a connection while another task reads from the connection.
 pub struct PacketWriter {
     half: WriteHalf<Box<dyn Stream>>,
 }
@@ -77,7 +77,7 @@ impl Connection {
         })
     }
 
-    /// Over a stream whose other end has logged us in already.
+    /// A connection over a stream that is already logged in.
     pub(crate) fn over(stream: Box<dyn Stream>, version: String) -> Connection {
         Connection {
             stream,
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// The same, which reads so many bytes ahead: for many small packets in a row.
+    /// The same connection with a read buffer of this size, for many small packets in a row.
     pub(crate) fn buffered(self, bytes: usize) -> Connection {
         Connection {
             stream: Box::new(BufReader::with_capacity(bytes, self.stream)),
@@ -96,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// Splits off what writes. What the connection itself writes from then on goes nowhere.
+    /// Splits off the writing half. Anything that the connection itself writes from then on is discarded.
     pub(crate) fn with_writer(self) -> (Connection, PacketWriter) {
         let (reader, half) = split(self.stream);
         let connection = Connection {
@@ -106,12 +106,12 @@ impl Connection {
         (connection, PacketWriter { half })
     }
 
-    /// Who could listen, which decides how a password may pass.
+    /// Who could listen on the connection; this decides how a password may pass.
     pub(crate) fn privacy(&self) -> Privacy {
         self.privacy
     }
 
-    /// Goes on over TLS, with a backend that calls itself `host`.
+    /// Continues over TLS; `host` is the backend's name.
     pub(crate) async fn encrypted(
         self,
         tls: &ClientTls,
@@ -130,13 +130,13 @@ impl Connection {
         })
     }
 
-    /// The next payload; `item` names it for the case that the backend closes before its end.
+    /// Reads the next payload; `item` names the payload in the error if the backend closes too early.
     pub(crate) async fn read(&mut self, item: &'static str) -> Result<Vec<u8>, Failure> {
         self.read_within(item, PAYLOAD_BYTES_MAX).await
     }
 
-    /// As [`Connection::read`], of a payload that may have up to `bytes_max` bytes; less than a
-    /// packet's most.
+    /// As [`Connection::read`], for a payload of up to `bytes_max` bytes, which must be less than the
+    /// longest packet.
     pub(crate) async fn read_within(
         &mut self,
         item: &'static str,
@@ -154,8 +154,8 @@ impl Connection {
         Ok(payload)
     }
 
-    /// Appends the next packet's bytes, of which there may be up to `bytes_max`; how many they are. A packet of
-    /// [`wire::PACKET_PAYLOAD_MAX`] bytes is continued by the next.
+    /// Appends the next packet's payload, up to `bytes_max` bytes, and returns its length. A packet of
+    /// [`wire::PACKET_PAYLOAD_MAX`] bytes is continued by the next packet.
     pub(crate) async fn append_packet(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -179,7 +179,7 @@ impl Connection {
         Ok(header.length)
     }
 
-    /// The next packet has the sequence id 1, as the first of a reply to a packet that something else writes.
+    /// Expects sequence id 1 next: the first packet of a reply to a packet that a [`PacketWriter`] sent.
     pub(crate) fn expect_reply(&mut self) {
         self.sequence = 1;
     }
@@ -232,10 +232,10 @@ impl Connection {
         self.read("a reply").await
     }
 
-    /// Says goodbye and closes. The reader of this is the server's log: one that is left without
-    /// a word counts it as aborted.
+    /// Sends COM_QUIT and closes. If a client closes without it, the server's log counts the connection as
+    /// aborted.
     pub(crate) async fn quit(mut self) {
-        // It is left anyway.
+        // The connection is closed in any case, so an error does not matter.
         let _ = self.command(Command::QUIT, "").await;
         let _ = self.stream.shutdown().await;
     }

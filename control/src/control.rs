@@ -19,13 +19,13 @@ use crate::plan::{Plan, ResolvedAddresses};
 use crate::resolve::{Resolver, SystemResolver};
 use crate::snapshot_publisher::SnapshotPublisher;
 
-/// Look-ups at once at most; a resolver that hangs holds its thread.
+/// The most look-ups at once, because a resolver that hangs keeps its thread.
 const RESOLVING_THREADS_MAX: usize = 16;
 
-/// The control plane. Dropping it ends its thread too, but waits for nothing.
+/// The control plane. Dropping it ends its thread too, but does not wait for the thread.
 #[derive(Debug)]
 pub struct Control {
-    /// None: it is a task on the thread that started it.
+    /// `None` if the control plane is a task on the thread that started it.
     thread: Option<JoinHandle<()>>,
     orders: mpsc::UnboundedSender<Order>,
     reports: mpsc::UnboundedSender<Report>,
@@ -34,9 +34,9 @@ pub struct Control {
 }
 
 impl Control {
-    /// Starts the thread and returns when the first snapshot is there: at once, or when the
-    /// backends' names are resolved (or have failed to be, within the connect time-out). A first
-    /// look at each backend is then under way. `started` is what all [`route::Moment`]s count from.
+    /// Starts the thread and returns when the first snapshot is there: at once, or when the backends' names are
+    /// resolved or the connect time-out is over. The first probe of each backend is then under way. All
+    /// [`route::Moment`]s count from `started`.
     ///
     /// # Errors
     /// The system has no thread, no reactor or no randomness to give, or a configured account cannot
@@ -48,7 +48,7 @@ impl Control {
     /// As [`Control::start`], with another way to resolve names.
     ///
     /// # Errors
-    /// As there.
+    /// As of [`Control::start`].
     pub fn start_with(
         config: &Config,
         started: Instant,
@@ -71,11 +71,11 @@ impl Control {
                 ControlLoop::new(started, seed, entropy, resolver, snapshots, posted);
             runtime.block_on(async {
                 control_loop.begin(config).await;
-                // Whoever started this waits for it.
+                // The thread that started this one waits for the signal.
                 let _ = begun.send(());
                 control_loop.run(ordered, reported).await;
             });
-            // A resolver that hangs is left to itself.
+            // A resolver that hangs is not waited for.
             runtime.shutdown_background();
         })?;
         has_started
@@ -92,7 +92,7 @@ impl Control {
     }
 
     /// As [`Control::start_with`], but on the current thread and its local runtime: for simulations, and for tests
-    /// in one process. `seed` decides when backends are looked at.
+    /// in one process. `seed` decides when backends are probed.
     ///
     /// # Errors
     /// A configured account cannot be used, or the system has no randomness to give.
@@ -145,16 +145,16 @@ impl Control {
         self.publisher.definitions()
     }
 
-    /// Where workers report to.
+    /// The channel for workers' reports.
     pub fn reports(&self) -> mpsc::UnboundedSender<Report> {
         self.reports.clone()
     }
 
-    /// Has another configuration take effect: its accounts at once, the rest as a whole and soon, when
-    /// the names that are new in it are resolved. Of several only the last takes effect.
+    /// Applies another configuration: its accounts at once, the rest as a whole and soon, when the new names in it are
+    /// resolved. If several configurations are pending, only the last one takes effect.
     ///
     /// # Errors
-    /// Every account that cannot be used; then nothing of it takes effect.
+    /// All accounts that cannot be used; then nothing of the configuration takes effect.
     pub fn reconfigure(&self, config: Arc<Config>) -> Result<(), Vec<FaultyAccount>> {
         self.publisher.configure(&config)?;
         // It fails only when the thread has ended, which `stop` reports.
@@ -165,12 +165,12 @@ impl Control {
     /// Whether the accounts of a configuration can be used.
     ///
     /// # Errors
-    /// Those that cannot.
+    /// The accounts that cannot be used.
     pub fn check(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
         self.publisher.check(config)
     }
 
-    /// Resolves when all that was configured up to now has taken effect, in the snapshots, too.
+    /// Resolves when the last configuration has taken effect, also in the snapshots.
     pub fn settled(&self) -> oneshot::Receiver<()> {
         let (told, settled) = oneshot::channel();
         // As in `reconfigure`.
@@ -178,7 +178,7 @@ impl Control {
         settled
     }
 
-    /// Ends the thread, when the kills reported up to now are done or have run out of time.
+    /// Ends the thread when the kills that were reported up to now are done or out of time.
     pub fn stop(self) {
         let _ = self.orders.send(Order::Stop);
         if self.thread.is_some_and(|thread| thread.join().is_err()) {
@@ -189,7 +189,7 @@ impl Control {
     }
 }
 
-/// The backends as configured, when nobody has looked at them yet.
+/// The backends as configured, before any probe.
 pub fn as_configured(config: &Config) -> Topology {
     let plan = Plan {
         config: Arc::new(config.clone()),
@@ -200,8 +200,8 @@ pub fn as_configured(config: &Config) -> Topology {
     backend_set.snapshot().unwrap_or_else(nothing_yet)
 }
 
-/// The backends of a configuration as they are now: each is looked at and, where there is a monitor
-/// account, asked about replication, once. It takes as long as the slowest of them, which is limited.
+/// The current state of a configuration's backends. Each backend is probed once and, if there is a monitor account,
+/// asked once about replication. The call takes as long as the slowest backend, within the time limits.
 ///
 /// # Errors
 /// As of [`Control::start`].
@@ -222,7 +222,7 @@ pub fn survey(config: &Config, entropy: &Entropy) -> io::Result<Arc<Topology>> {
     );
     let runtime = runtime()?;
     let seen = runtime.block_on(control_loop.survey(Arc::new(config)));
-    // A resolver that hangs is left to itself.
+    // A resolver that hangs is not waited for.
     runtime.shutdown_background();
     Ok(seen)
 }
@@ -234,7 +234,7 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// What stands in the channel before the first configuration; nobody sees it.
+/// The channel's content before the first configuration; no receiver sees it.
 pub(crate) fn nothing_yet() -> Topology {
     Topology {
         generation: 0,

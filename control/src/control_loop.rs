@@ -1,4 +1,4 @@
-//! The control plane's loop: hear, decide, start what is due, publish.
+//! The control plane's loop: takes in reports and results, starts the tasks that are due, publishes snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,18 +30,18 @@ use crate::question::Answer;
 use crate::resolve::{Resolver, resolve_address};
 use crate::snapshot_publisher::SnapshotPublisher;
 
-/// What the handle asks.
+/// An order from the handle, `Control`, to the loop.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Another configuration.
+    /// Apply another configuration.
     Reconfigure(Arc<Config>),
-    /// To say when all configurations up to now have taken effect, or others instead of them.
+    /// Signal when the last configuration that was asked for has taken effect.
     TellWhenSettled(oneshot::Sender<()>),
-    /// Do the kills that are left, and end.
+    /// Do the kills that are still waiting, and end.
     Stop,
 }
 
-/// What a task beside the loop found.
+/// The result of a task that ran next to the loop.
 enum Finding {
     Planned {
         plan: Plan,
@@ -74,15 +74,15 @@ pub(crate) struct ControlLoop {
     backend_set: BackendSet,
     access: Arc<Access>,
     kills: Kills,
-    /// The log knows that there is no account to kill with.
+    /// The log already says that there is no monitor account to kill statements with.
     logged_no_account: bool,
     plans: PlanProgress,
     learning: Learning,
     checks: Checks,
-    /// The connection to ask for accounts by name, while nobody does.
+    /// The connection to ask for accounts by user name, while no task uses it.
     check_line: Option<CheckLine>,
     definitions: Schedule,
-    /// Connections to ask over, while nobody does.
+    /// The connections to ask about replication, while no task uses them.
     lines: BTreeMap<Ticket, Line>,
     tasks: JoinSet<Finding>,
     topology: watch::Sender<Arc<Topology>>,
@@ -90,7 +90,7 @@ pub(crate) struct ControlLoop {
 }
 
 impl ControlLoop {
-    /// Knows nobody before its first configuration.
+    /// A loop without backends; its first configuration brings them.
     pub(crate) fn new(
         started: std::time::Instant,
         seed: u64,
@@ -118,8 +118,8 @@ impl ControlLoop {
         }
     }
 
-    /// Applies and publishes the first configuration. Where roles are to be found out, it waits for
-    /// that, as long as a login and an answer may take: nobody could be given a primary before.
+    /// Applies and publishes the first configuration. If roles are to be found out, it first waits for them, at most as
+    /// long as a login and an answer may take: without roles no session could be given a primary.
     pub(crate) async fn begin(&mut self, config: Arc<Config>) {
         let plan = prepare(config, ResolvedAddresses::new(), Arc::clone(&self.resolver)).await;
         self.apply(&plan);
@@ -127,7 +127,7 @@ impl ControlLoop {
         self.publish();
     }
 
-    /// Applies a configuration, and ends when all is known of its backends that can be.
+    /// Applies a configuration. Ends when the state of each of its backends is known, as far as it can be known.
     pub(crate) async fn survey(mut self, config: Arc<Config>) -> Arc<Topology> {
         self.begin(config).await;
         self.find_out_while(BackendSet::awaits_answers).await;
@@ -136,8 +136,8 @@ impl ControlLoop {
         Arc::clone(&self.topology.borrow())
     }
 
-    /// Does what is due while the backend set waits for something, as long as a login and an answer may
-    /// take. Those that have not answered by then are found out later.
+    /// Runs the due tasks while the backend set waits for answers, at most as long as a login and an answer may take.
+    /// Backends that have not answered by then are found out later.
     async fn find_out_while(&mut self, waits: impl Fn(&BackendSet) -> bool) {
         let limit = self.access.timeout * 3;
         let finding_out = async {
@@ -219,7 +219,7 @@ impl ControlLoop {
         self.leave_strangers();
     }
 
-    /// Lines to backends that are not there any more are of no use.
+    /// Closes the connections to backends that are not configured any more.
     fn leave_strangers(&mut self) {
         let backend_set = &self.backend_set;
         for (_, line) in self
@@ -258,8 +258,8 @@ impl ControlLoop {
         }
     }
 
-    /// On a backend that has fallen the statement may have fallen with it, and after a restart its
-    /// number may be another's: then nothing is killed.
+    /// Queues a kill, if the backend is usable. A backend that went down may have ended the statement, and after a
+    /// restart the thread id may belong to another connection: then nothing is killed.
     fn kill_requested(&mut self, backend: BackendId, thread_id: u32, why: KillReason) {
         let is_usable = self
             .backend_set
@@ -311,7 +311,7 @@ impl ControlLoop {
                 self.apply(&plan);
                 self.plans.take_effect(number);
             }
-            // Another configuration was asked for meanwhile.
+            // The handle has asked for another configuration in the meantime.
             Ok(Finding::Planned { .. }) => (),
             Err(error) => {
                 tracing::error!(%error, "a task of the control plane has failed; please report this line")
@@ -411,7 +411,7 @@ impl ControlLoop {
         });
     }
 
-    /// Asks for the accounts of these users, and for the anonymous ones, which may stand in front of theirs.
+    /// Asks for the accounts of these users, and for the anonymous accounts, which may match before them.
     fn start_check(&mut self, mut users: Vec<String>) {
         let access = Arc::clone(&self.access);
         let teachers = self.backend_set.teachers();
@@ -453,7 +453,7 @@ impl ControlLoop {
         }
     }
 
-    /// Goodbyes, all at once; servers count who leaves without one.
+    /// Closes all kept connections with COM_QUIT, because servers count clients that disconnect without it as aborted.
     async fn hang_up(&mut self) {
         let mut leaving = JoinSet::new();
         for line in std::mem::take(&mut self.lines).into_values() {
@@ -465,8 +465,7 @@ impl ControlLoop {
         while leaving.join_next().await.is_some() {}
     }
 
-    /// Kills asked for at the very end are still done, in the time that a login and one answer
-    /// take at most.
+    /// Does the kills that were requested before the end, at most as long as a login and one answer may take.
     async fn finish_kills(&mut self) {
         let limit = self.access.timeout * 3;
         let finishing = async {
@@ -488,7 +487,7 @@ impl ControlLoop {
     }
 }
 
-/// Sleeps until `due`; for ever when nothing is.
+/// Sleeps until `due`; for ever if there is no `due`.
 async fn until(started: Instant, due: Option<Moment>) {
     match due {
         Some(Moment(due)) => tokio::time::sleep_until(started + due).await,

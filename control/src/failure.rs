@@ -5,62 +5,62 @@ use std::time::Duration;
 
 use wire::{ErrPacket, Malformed};
 
-/// What a look at a backend met.
+/// Why a probe of a backend, or a question to it, failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// No connection, or it broke.
+    /// No connection, or the connection broke.
     #[error("{0}")]
     Io(String),
-    /// It accepted and said nothing: stopped, or overloaded.
+    /// The server accepted the connection and sent no greeting: it is stopped, or overloaded.
     #[error("no greeting within {0:?}")]
     NoGreeting(Duration),
-    /// It greeted and then said nothing.
+    /// The server greeted and then did not answer.
     #[error("no answer within {0:?}")]
     NoAnswer(Duration),
-    /// It closed in the middle of what it was to say.
+    /// The server closed before it had sent the item.
     #[error("it closed without {0}")]
     Closed(&'static str),
     /// Something else listens there, or speaks another protocol.
     #[error("it is no MySQL server: {0}")]
     NotMysql(String),
-    /// It takes nobody from here.
+    /// The server refuses connections from this host, or the statement.
     #[error("it refused with error {number}: {}", printable(.text.as_bytes()))]
     Refused {
         /// The server's error number.
         number: u16,
-        /// Its words, as it sent them.
+        /// The server's text, as sent.
         text: String,
     },
-    /// It will not have the monitor account; its words.
+    /// The server refuses the monitor account; the server's text.
     #[error("it refuses the monitor account: {0}")]
     AccountRefused(String),
-    /// It wants the monitor account's password in full, over a connection in clear.
+    /// The server asks for the monitor account's password in full, over a connection without TLS.
     #[error("{0}")]
     NotPrivate(auth::NotPrivate),
-    /// TLS is demanded and did not come about.
+    /// TLS is required and could not be set up.
     #[error("TLS: {0}")]
     Tls(String),
-    /// Its name has no address.
+    /// The backend's name has no address.
     #[error("cannot resolve {host}: {reason}")]
     Unresolved {
-        /// The name.
+        /// The host name.
         host: String,
-        /// The resolver's words.
+        /// The resolver's error.
         reason: String,
     },
 }
 
-/// An error that a server has answered with.
+/// An error that a server answered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
     /// Its number.
     pub number: u16,
-    /// The server's words, as it sent them.
+    /// The server's text, as sent.
     pub message: String,
 }
 
 impl ServerError {
-    /// What an ERR packet says.
+    /// The error in an ERR packet.
     pub(crate) fn of(err: &ErrPacket<'_>) -> Self {
         Self {
             number: err.number,
@@ -73,7 +73,7 @@ impl ServerError {
 /// bytes.
 const TEXT_CHARACTERS_MAX: usize = 512;
 
-/// Errors for want of a privilege, or of an account that may do anything.
+/// Errors that mean a missing privilege, or an account that may do nothing until its password is changed.
 const NOT_ALLOWED: [u16; 4] = [
     1045, // ER_ACCESS_DENIED_ERROR
     1142, // ER_TABLEACCESS_DENIED_ERROR
@@ -82,7 +82,7 @@ const NOT_ALLOWED: [u16; 4] = [
 ];
 
 impl Failure {
-    /// Is the monitor account the cause, and not the server's state?
+    /// Whether the monitor account is the cause, and not the server's state.
     pub(crate) fn is_missing_privilege(&self) -> bool {
         match self {
             Failure::AccountRefused(_) => true,
@@ -91,13 +91,13 @@ impl Failure {
         }
     }
 
-    /// Has the server as many connections as it takes? It is well then.
+    /// Whether the server has reached its limit of connections. A server that answers so is well.
     pub(crate) fn is_full(&self) -> bool {
         const CON_COUNT_ERROR: u16 = 1040;
         matches!(self, Failure::Refused { number, .. } if *number == CON_COUNT_ERROR)
     }
 
-    /// What an ERR packet says.
+    /// The failure that an ERR packet means.
     pub(crate) fn refused(err: &ErrPacket<'_>) -> Failure {
         Failure::Refused {
             number: err.number,
@@ -131,7 +131,7 @@ pub(crate) fn printable(text: &[u8]) -> String {
         .collect()
 }
 
-/// An error of the operating system without its number, which says nothing more.
+/// The text of an error of the operating system, without the number at its end.
 pub(crate) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

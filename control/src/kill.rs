@@ -1,5 +1,5 @@
-//! Ends statements that nobody waits for any more: one connection per backend at a time, with all
-//! that is to be ended there.
+//! Kills statements that no client waits for any more: over one connection per backend at a time, which does all kills
+//! that wait for the backend.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,17 +11,17 @@ use crate::connection::Connection;
 use crate::failure::{Failure, printable};
 use crate::login::{Access, Destination, Entry};
 
-/// One statement to end.
+/// One statement or connection to kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kill {
-    /// The connection's id at its backend.
+    /// The id of the connection at its backend.
     pub thread_id: u32,
-    /// Why it must not run on.
+    /// Why the statement must not run on.
     pub why: KillReason,
 }
 
 impl fmt::Display for Kill {
-    /// The statement that does it.
+    /// The KILL statement.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.why.scope() {
             KillScope::Statement => write!(f, "KILL QUERY {}", self.thread_id),
@@ -30,11 +30,11 @@ impl fmt::Display for Kill {
     }
 }
 
-/// Kills waiting per backend at most; each is a connection that was in use a moment ago, so that
-/// more are there only when a backend does not answer.
+/// The most kills that wait per backend. Each stands for a connection that was in use a moment ago, so more of them
+/// wait only if the backend does not answer.
 const WAITING_MAX: usize = 10_000;
 
-/// The kills that wait for their turn.
+/// The kills that wait, and the backends for which kills are under way.
 #[derive(Debug, Default)]
 pub(crate) struct Kills {
     waiting: BTreeMap<BackendId, Vec<Kill>>,
@@ -42,7 +42,7 @@ pub(crate) struct Kills {
 }
 
 impl Kills {
-    /// Puts one behind the others of its backend.
+    /// Adds a kill to those of its backend.
     pub(crate) fn push(&mut self, backend: BackendId, kill: Kill) {
         let waiting = self.waiting.entry(backend).or_default();
         if waiting.len() < WAITING_MAX {
@@ -50,7 +50,7 @@ impl Kills {
         }
     }
 
-    /// The next backend with kills to do, nobody being there for that already.
+    /// The next backend with waiting kills, if no kills are under way there; with all of them.
     pub(crate) fn begin(&mut self) -> Option<(BackendId, Vec<Kill>)> {
         let backend = *self
             .waiting
@@ -61,18 +61,18 @@ impl Kills {
         Some((backend, kills))
     }
 
-    /// Those begun for this backend are done or given up.
+    /// Notes that the kills begun for this backend are done or given up.
     pub(crate) fn end(&mut self, backend: BackendId) {
         self.running.remove(&backend);
     }
 
-    /// Nothing waits, nothing is under way.
+    /// Whether no kill waits or is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty()
     }
 }
 
-/// Does all of them, and tells the log how that went.
+/// Does all of these kills, and tells the log the results.
 pub(crate) async fn kill_all(
     access: &Access,
     backend: &str,
@@ -114,7 +114,7 @@ async fn try_all(
     Ok(())
 }
 
-/// ER_NO_SUCH_THREAD: it has ended by itself.
+/// ER_NO_SUCH_THREAD: the connection has ended already.
 const NO_SUCH_THREAD: u16 = 1094;
 
 async fn run_kill(connection: &mut Connection, backend: &str, kill: Kill) -> Result<(), Failure> {

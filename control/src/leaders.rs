@@ -1,4 +1,4 @@
-//! What the log is told of clusters: that one has no primary, or several servers that take writes.
+//! Log lines about clusters: one has no primary, or has several servers that take writes.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use route::{Cluster, ClusterId, Role, Writes};
 
 use crate::backend_monitor::{BackendMonitor, Change};
 
-/// What the log knows of each cluster.
+/// What the log was last told of each cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Leaders {
     logged: HashMap<ClusterId, LoggedLeaders>,
@@ -15,20 +15,20 @@ pub(crate) struct Leaders {
 #[derive(Debug, Default)]
 struct LoggedLeaders {
     has_none: bool,
-    /// Those that take writes and are not the primary.
+    /// Backends that take writes and are not the primary.
     others: Vec<String>,
     /// Configured primaries that take writes and do not replicate from each other.
     rivals: Vec<String>,
 }
 
 impl Leaders {
-    /// Tells what is new of a cluster, of whose backends some are `all`'s.
+    /// Tells the log what has changed in a cluster. `all` has the backends of all clusters.
     pub(crate) fn log_changes(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
         self.log_unknown_roles(cluster, all);
         self.log_rivals(cluster, all)
     }
 
-    /// Of backends whose roles are to be found out.
+    /// Tells the log about backends whose roles are to be found out.
     fn log_unknown_roles(&mut self, cluster: &Cluster, all: &[BackendMonitor]) {
         let members = || all.iter().filter(|w| w.settings.cluster == cluster.id);
         let is_open = |w: &&BackendMonitor| w.settings.role.is_none();
@@ -48,8 +48,8 @@ impl Leaders {
         );
     }
 
-    /// Of configured primaries that all take writes and do not replicate from each other. What one of
-    /// them is not asked about is not known, and not told.
+    /// Tells the log about configured primaries that all take writes and do not replicate from each other. Backends
+    /// that have not answered are left out.
     fn log_rivals(&mut self, cluster: &Cluster, all: &mut [BackendMonitor]) -> Change {
         let is_writer = |w: &BackendMonitor| {
             w.settings.cluster == cluster.id

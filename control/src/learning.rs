@@ -1,4 +1,4 @@
-//! When the servers' accounts are learned, and what the log is told of it. No socket, no clock: time
+//! When the proxy learns the servers' accounts, and the log lines about that. No socket, no clock: time
 //! is an argument.
 //!
 //! ```text
@@ -18,33 +18,33 @@ use crate::account_loader::{LoadError, LoadedAccounts};
 use crate::backoff::Backoff;
 use crate::task::TaskSchedule;
 
-/// Who asks again and again is answered once in this time.
+/// The shortest time between two attempts, however often workers ask.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 
-/// Users that the log is told of whom a backend refused, until accounts change; a flood of others is
-/// not worth its memory.
+/// The most refused users that the log names until accounts change. A flood of other users is not worth the
+/// memory.
 const TOLD_MAX: usize = 1_000;
 
-/// The rhythm of learning, and its news.
+/// The schedule of learning, and the states that the log already knows.
 #[derive(Debug)]
 pub(crate) struct Learning {
     /// `None`: nothing is learned.
     interval: Option<Duration>,
-    /// Of the configuration: what was begun under another one is not wanted any more.
+    /// The configuration's number: attempts that began under another one do not count any more.
     epoch: u64,
     task: TaskSchedule,
     backoff: Backoff,
     dice: Dice,
-    /// The log knows of it.
+    /// The failure that the log already names.
     trouble: Option<LoadError>,
-    /// The log knows that names would be wanted.
+    /// The log already says that some accounts need host names.
     logged_names: bool,
-    /// The log knows that these were refused.
+    /// The refused users that the log already names.
     refused: HashSet<(BackendId, String)>,
 }
 
 impl Learning {
-    /// Off until the first configuration; `seed` decides by how much waits are shortened.
+    /// A schedule that is off until the first configuration; `seed` decides by how much waits are shortened.
     pub(crate) fn new(seed: u64) -> Learning {
         Learning {
             interval: None,
@@ -58,7 +58,7 @@ impl Learning {
         }
     }
 
-    /// Another configuration takes effect; other backends may have other accounts.
+    /// Applies another configuration; other backends may have other accounts.
     pub(crate) fn apply(&mut self, config: &Config, now: Moment) {
         let accounts = &config.accounts;
         self.interval = accounts.learn.then_some(accounts.learn_interval);
@@ -74,7 +74,7 @@ impl Learning {
         self.interval.is_some()
     }
 
-    /// A worker met somebody whom it does not know, or not so.
+    /// Asks for an attempt, because a worker met a user that the proxy does not know, or a changed account.
     pub(crate) fn request(&mut self, now: Moment) {
         if self.interval.is_some() {
             let began = self.task.began();
@@ -83,7 +83,7 @@ impl Learning {
         }
     }
 
-    /// A backend refused whom the proxy lets in: the log is told once.
+    /// Tells the log once that a backend refused a user that the proxy lets in.
     pub(crate) fn refused(&mut self, id: BackendId, backend: &str, user: &str, cause: &str) {
         let is_known =
             self.refused.len() >= TOLD_MAX || !self.refused.insert((id, user.to_owned()));
@@ -102,12 +102,12 @@ impl Learning {
         self.task.begin(now).then_some(self.epoch)
     }
 
-    /// When [`Learning::begin`] has something to begin.
+    /// When [`Learning::begin`] has the next attempt to begin.
     pub(crate) fn next(&self) -> Option<Moment> {
         self.task.next()
     }
 
-    /// An attempt is over. Says whether it counts, or was begun for another configuration.
+    /// Ends an attempt. Returns whether its outcome counts, or the attempt began under another configuration.
     pub(crate) fn ended(
         &mut self,
         epoch: u64,
@@ -181,16 +181,16 @@ impl Learning {
     }
 }
 
-/// Whether an attempt's outcome is to be used.
+/// Whether the outcome of an attempt is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Attempt {
-    /// It is, and tells of the accounts of that moment or a later one.
+    /// The outcome is used: it has the accounts as of `begun` or later.
     Counts {
-        /// When it was begun.
+        /// When the attempt began.
         begun: Moment,
     },
-    /// The configuration is another one by now.
+    /// The attempt began under a configuration that has been replaced.
     Outdated,
 }
 
@@ -209,7 +209,7 @@ fn log_changes(backend: &str, directory: &Directory) {
     );
 }
 
-/// For how many accounts each reason to pass their logins through holds.
+/// For each reason to pass logins through, the number of accounts that it holds for.
 fn reasons(directory: &Directory) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     for account in directory.accounts() {
@@ -223,7 +223,7 @@ fn reasons(directory: &Directory) -> BTreeMap<String, usize> {
     reasons
 }
 
-/// The most frequent ones.
+/// The most frequent reasons.
 fn shown(reasons: &BTreeMap<String, usize>) -> Option<String> {
     const SHOWN_MAX: usize = 5;
     let mut sorted: Vec<_> = reasons.iter().collect();

@@ -1,4 +1,4 @@
-//! The control plane: one ordinary thread that knows how the backends are.
+//! The control plane: one ordinary thread that knows the state of the backends.
 //!
 //! ```text
 //!   configuration ──► ControlLoop ─── snapshots (route::Topology) ───────► workers
@@ -9,13 +9,12 @@
 //!         └── configured accounts ──────────────────▲
 //! ```
 //!
-//! [`Control`] is the handle. Behind it the control loop hears reports and findings, lets the backend set
-//! decide (no socket, time is an argument), starts what is due, and publishes a new snapshot when
-//! something changed. Each of these is a task beside it, one of a kind per backend. The servers' accounts
-//! are loaded by one task at a time. A backend that is down is probed until it is
-//! up again; with a monitor account those that are up are looked at as well, and asked about
-//! replication: from what they answer follow roles, lag and positions. No session's bytes pass here,
-//! and nothing here delays one.
+//! [`Control`] is the handle. Behind it the control loop takes in reports and results, lets the backend set
+//! decide (no socket, time is an argument), starts the tasks that are due, and publishes a new snapshot when
+//! something changed. Tasks run next to the loop; a backend has at most one task of each kind at a time. One task at a
+//! time loads the servers' accounts. A backend that is down is probed until it is up again. With a monitor account,
+//! backends that are up are probed as well, and asked about replication: roles, lag and positions follow from the
+//! answers. No session's bytes pass through the control plane, and nothing here delays a session.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! A login of the control plane's own: greeting, TLS, account, in.
+//! A login of the control plane to a backend: greeting, TLS, authentication.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse};
 use crate::connection::Connection;
 use crate::failure::{Failure, ServerError, printable};
 
-/// How backends are reached and who the control plane is there.
+/// How the control plane connects to backends, and its account there.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// For all of a backend's endpoints up to the greeting, and again for each answer after it.
+    /// Time limit for all of a backend's endpoints up to the greeting, and again for each answer after it.
     pub timeout: Duration,
     /// `None`: there is no monitor account.
     pub account: Option<Account>,
@@ -27,13 +27,13 @@ pub(crate) struct Access {
     schema: Option<String>,
     header: ProxyProtocolSend,
     tls: Tls,
-    /// For a password in full, when TLS is off otherwise.
+    /// TLS for a password that must pass in full, if TLS is otherwise off.
     password_tls: Option<ClientTls>,
     key: PublicKeyPolicy,
     entropy: Entropy,
 }
 
-/// With which public key a password may be encrypted on a connection without TLS.
+/// Which public key may encrypt a password on a connection without TLS.
 #[derive(Debug)]
 enum PublicKeyPolicy {
     Refused,
@@ -52,27 +52,27 @@ pub(crate) struct Account {
 #[derive(Debug)]
 enum Tls {
     Off,
-    /// Where it is offered.
+    /// Used if the server offers it.
     Preferred(ClientTls),
     Required(ClientTls),
-    /// Its files are of no use, and nothing goes without.
+    /// The TLS files cannot be read, and no connection goes without TLS; the cause.
     Faulty(String),
 }
 
-/// Where a backend is.
+/// The endpoints of a backend.
 #[derive(Debug, Clone)]
 pub(crate) struct Destination {
     /// The host as configured; none for a Unix socket.
     pub host: Option<String>,
-    /// To be tried in turn.
+    /// The endpoints to try, in this order.
     pub endpoints: Vec<Endpoint>,
 }
 
-/// How a login ended with a server that is well.
+/// The result of a login to a server that answers.
 pub(crate) enum Entry {
     /// Logged in.
     In(Connection),
-    /// The server wants none of this account.
+    /// The server refuses this account.
     Refused {
         /// The server's words, for a log.
         text: String,
@@ -81,12 +81,12 @@ pub(crate) enum Entry {
     },
 }
 
-/// Who looks when there is no monitor account: nobody that a server knows. It answers with
-/// "access denied", and that is the sign of life. Leaving before that would count as a broken
-/// handshake, of which MySQL bears `max_connect_errors` and then blocks the host.
+/// The user for a probe if there is no monitor account. No server knows it, so the server answers "access denied", and
+/// that answer is the sign of life. If the proxy disconnected before it, MySQL would count a broken
+/// handshake, and block the host after `max_connect_errors` of them.
 const NOBODY: &str = "pilotfish_probe_has_no_account";
 
-/// Errors at login that say the server takes nobody now, whatever the account.
+/// Errors at login that mean that the server takes no connection now, from any account.
 const TAKES_NOBODY: [u16; 9] = [
     1040, // ER_CON_COUNT_ERROR
     1041, // ER_OUT_OF_RESOURCES
@@ -99,14 +99,14 @@ const TAKES_NOBODY: [u16; 9] = [
     3168, // ER_SERVER_ISNT_AVAILABLE
 ];
 
-/// The most packets a login takes before it is given up: three factors of a few packets each.
+/// The most packets that a login may take before the proxy gives up: three factors of a few packets each.
 const LOGIN_PACKETS_MAX: usize = 16;
 
 /// utf8mb4_general_ci, which both families know.
 const COLLATION: u8 = 45;
 
-/// What is asked of a server; TLS and a default schema come to it where they are used. None of these changes how a
-/// result or a prepared statement looks.
+/// The capabilities that the control plane asks for; TLS and a default schema are added if they are used. None of these
+/// changes how a result or a prepared statement looks.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::PROTOCOL_41, true)
     .with(Capabilities::SECURE_CONNECTION, true)
@@ -114,7 +114,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::CONNECT_ATTRS, true);
 
 impl Access {
-    /// As the configuration has it. Certificates are read here and again with
+    /// Access as configured. Certificates are read here, and read again by
     /// [`Access::reload_certificates`].
     pub(crate) fn new(config: &Config, entropy: Entropy) -> Access {
         Access {
@@ -129,12 +129,12 @@ impl Access {
         }
     }
 
-    /// The same for another configuration.
+    /// Access for another configuration, with the same source of randomness.
     pub(crate) fn reconfigured(&self, config: &Config) -> Access {
         Access::new(config, self.entropy.clone())
     }
 
-    /// The same, as another account than the monitor's.
+    /// Access with another account than the monitor account.
     pub(crate) fn of_account(
         config: &Config,
         (user, password): (&str, Option<&Secret>),
@@ -149,12 +149,12 @@ impl Access {
         }
     }
 
-    /// The same, with a default schema.
+    /// The same access, with a default schema.
     pub(crate) fn with_schema(self, schema: Option<String>) -> Access {
         Access { schema, ..self }
     }
 
-    /// Takes certificates and authorities from their files again if these have changed.
+    /// Reads certificates and authorities again if their files have changed.
     pub(crate) fn reload_certificates(&self) {
         if let Tls::Preferred(tls) | Tls::Required(tls) = &self.tls
             && let Err(error) = tls.reload_if_changed()
@@ -163,13 +163,13 @@ impl Access {
         }
     }
 
-    /// Greets and logs in.
+    /// Connects, reads the greeting and logs in.
     ///
     /// # Errors
-    /// What is wrong with the backend; an account that it refuses is no error.
+    /// Why the backend cannot be used. An account that the backend refuses is no error.
     pub(crate) async fn log_in(&self, destination: &Destination) -> Result<Entry, Failure> {
         match self.log_in_over(None, destination).await {
-            // The password may pass in full over TLS.
+            // With TLS the password may pass in full, so try again with TLS.
             Err(Failure::NotPrivate(_)) if self.password_tls.is_some() => {
                 self.log_in_over(self.password_tls.as_ref(), destination)
                     .await
@@ -178,7 +178,7 @@ impl Access {
         }
     }
 
-    /// The same with this TLS, or with what is configured.
+    /// Logs in with this TLS; `None` means the configured TLS.
     async fn log_in_over(
         &self,
         tls: Option<&ClientTls>,
@@ -194,7 +194,7 @@ impl Access {
             .await
     }
 
-    /// For whatever the backend does after its greeting.
+    /// Waits for an answer after the greeting, within the time limit.
     pub(crate) async fn in_time<T>(
         &self,
         answer: impl Future<Output = Result<T, Failure>>,
@@ -245,7 +245,7 @@ impl Access {
             let mut request = Vec::new();
             head.encode(&mut request);
             connection.write(&request).await?;
-            // Over a Unix socket a certificate can be for this machine only.
+            // A certificate for a Unix socket can only name this machine.
             let host = destination.host.as_deref().unwrap_or("localhost");
             connection = connection.encrypted(tls, host).await?;
         }
@@ -331,7 +331,7 @@ impl Tls {
         }
     }
 
-    /// What to encrypt with to a server that greets so; `None`: nothing.
+    /// The TLS to use with a server that sent this greeting; `None`: no TLS.
     fn with(&self, greeting: &Greeting, privacy: Privacy) -> Result<Option<&ClientTls>, Failure> {
         let is_offered = greeting.capabilities.contains(Capabilities::SSL);
         match self {
@@ -346,7 +346,7 @@ impl Tls {
     }
 }
 
-/// TLS for a password in full, when backends are spoken to in clear otherwise. Faulty files have been told of when
+/// TLS for a password that must pass in full, if TLS with backends is otherwise off. Faulty files were reported when
 /// the configuration was read.
 fn password_tls(config: &BackendTlsConfig) -> Option<ClientTls> {
     if config.mode != BackendTlsMode::Off {

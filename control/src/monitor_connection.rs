@@ -1,4 +1,4 @@
-//! A connection that is kept to ask a backend about its replication, over and over.
+//! A connection that stays open to ask a backend about its replication, over and over.
 //!
 //! ```text
 //!   Free ──► Asked ──► Free       answered in time
@@ -6,9 +6,9 @@
 //!              └─────► Asked      not yet: the next attempt goes on waiting
 //! ```
 //!
-//! A server can hang in `SHOW REPLICA STATUS` alone, behind a replication thread that does not stop,
-//! and it does not notice a client that leaves meanwhile. So the question is waited for, and not asked
-//! again over another connection: these would add up to all that the server has.
+//! A server can hang in `SHOW REPLICA STATUS` alone, behind a replication thread that does not stop, and does not
+//! notice that a client disconnects in the meantime. So the proxy waits for the answer, and does not ask again over
+//! another connection, because such connections would add up to the server's `max_connections`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,51 +28,51 @@ pub(crate) struct Line {
     origin: Origin,
 }
 
-/// How a line came about, and how long it lasts.
+/// When a line was opened, for which settings and addresses, and when it expires.
 struct Origin {
     opened: Instant,
-    /// Then it is replaced.
+    /// When the line is replaced by a new one.
     expires: Instant,
-    /// With another configuration it is of no use any more.
+    /// The settings it was opened with. A line is not used with another configuration.
     access: Arc<Access>,
-    /// Where it leads to, which a name's new addresses change.
+    /// The addresses of the backend when the line was opened; a name can resolve to others later.
     endpoints: Vec<Endpoint>,
 }
 
-/// What stands at its other end.
+/// Whether an answer is pending on the connection.
 enum State {
-    /// Nothing is owed.
+    /// No answer is pending.
     Free(Connection),
-    /// The only task is waiting for an answer; it ends with the line.
+    /// The only task waits for an answer; the task ends when the line is dropped.
     Asked(JoinSet<QueryResult>),
 }
 
 type QueryResult = (Connection, Result<Answer, Failure>);
 
-/// What came of waiting.
+/// The result of waiting for an answer.
 enum Outcome {
     /// The connection can be used again.
     Answered(Connection, Answer),
-    /// The answer is still to come.
+    /// The answer has not come yet.
     Owed(JoinSet<QueryResult>, Failure),
-    /// Nothing is to be had over this connection any more.
+    /// The connection is broken.
     Broken(Failure),
 }
 
-/// The longest that a line is used. Privileges and passwords that change are not noticed by a
-/// connection that is open.
+/// The longest time that a line is used. An open connection does not notice that its account's privileges or
+/// password have changed.
 const AGE_MAX: Duration = Duration::from_secs(60);
 
-/// The same when something could not be asked, for want of a privilege.
+/// The longest time that a line is used after a question that lacked a privilege.
 const AGE_MAX_IN_NEED: Duration = Duration::from_secs(5);
 
-/// How long an answer is waited for before another connection is made: a network that lost this one
-/// does not say so.
+/// The longest wait for an answer. After it the proxy opens another connection, because a network that lost this
+/// connection does not report that.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Asks over `line`, if it was opened after the backend `up_since`, or over a new one; what it returns
-/// may be asked over again. A line that has broken meanwhile says nothing of the backend, so it is asked
-/// once more over a new one.
+/// Asks over `line`, or over a new connection if the line is outdated or older than `up_since`. Returns the line for
+/// the next question. A line that is found broken says nothing about the backend, so the backend is asked once more
+/// over a new connection.
 pub(crate) async fn ask(
     access: &Arc<Access>,
     destination: &Destination,
@@ -129,7 +129,7 @@ impl Line {
             && net::clock::now() < expires
     }
 
-    /// Asks; the line comes back unless it has broken. An answer to a former question is not taken:
+    /// Asks, and returns the line unless it is broken. The answer to an earlier question is discarded, because
     /// it may be long out of date.
     async fn ask(self) -> (Result<Answer, Failure>, Option<Line>) {
         let Line { state, mut origin } = self;
@@ -153,7 +153,7 @@ impl Line {
         (answer, Some(Line { state, origin }))
     }
 
-    /// Says goodbye, if nothing is owed.
+    /// Closes the line with COM_QUIT, if no answer is pending.
     pub(crate) async fn hang_up(self) {
         let State::Free(connection) = self.state else {
             return;
@@ -162,13 +162,13 @@ impl Line {
             connection.quit().await;
             Ok(())
         };
-        // It is left anyway.
+        // The connection is closed in any case, so an error does not matter.
         let _ = self.origin.access.in_time(quit).await;
     }
 }
 
 impl Outcome {
-    /// Of a new question.
+    /// Asks a new question and waits for the answer.
     async fn of_question(mut connection: Connection, access: &Access) -> Outcome {
         let mut asked = JoinSet::new();
         asked.spawn(async move {
@@ -178,7 +178,7 @@ impl Outcome {
         Outcome::of(asked, access).await
     }
 
-    /// Of waiting for the only task.
+    /// Waits for the answer that is pending.
     async fn of(mut asked: JoinSet<QueryResult>, access: &Access) -> Outcome {
         match access.in_time(async { Ok(asked.join_next().await) }).await {
             Ok(Some(Ok((connection, Ok(answer))))) => Outcome::Answered(connection, answer),

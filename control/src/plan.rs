@@ -1,4 +1,4 @@
-//! A configuration about to be applied, with the addresses of its backends found out beforehand, so
+//! A configuration that is about to be applied. The addresses of its backends are resolved beforehand, so
 //! that it can take effect at once and as a whole.
 
 use std::collections::HashMap;
@@ -10,18 +10,18 @@ use route::Endpoint;
 use crate::failure::Failure;
 use crate::resolve::{Resolver, resolve_address};
 
-/// What is known of an address's place.
+/// The endpoints of each address that was resolved, or why it could not be.
 pub(crate) type ResolvedAddresses = HashMap<BackendAddress, Result<Vec<Endpoint>, Failure>>;
 
-/// A configuration and where its backends are.
+/// A configuration and the endpoints of its backends.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub config: Arc<Config>,
-    /// For each backend's address.
+    /// An entry for each backend's address.
     pub resolved: ResolvedAddresses,
 }
 
-/// Looks up what is not in `resolved` already, all names at once, within the connect time-out.
+/// Resolves the names that are not in `resolved` already, all at once, within the connect time-out.
 pub(crate) async fn prepare(
     config: Arc<Config>,
     mut resolved: ResolvedAddresses,

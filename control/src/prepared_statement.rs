@@ -10,8 +10,8 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::rows::{RowFormat, is_eof};
 
-/// A statement that the server has prepared. Only the connection that prepared it knows it. The server keeps it until
-/// it is closed, or until its connection is.
+/// A statement that the server has prepared. Only the connection that prepared it can use it. The server keeps it until
+/// the statement or the connection is closed.
 #[derive(Debug)]
 pub struct PreparedStatement {
     id: u32,
@@ -33,7 +33,7 @@ impl BackendClient {
     /// Executes a prepared statement with a value for each of its placeholders.
     ///
     /// # Errors
-    /// As [`BackendClient::query`]. If the number of values is another than that of placeholders, nothing is sent.
+    /// As [`BackendClient::query`]. If the number of values differs from the number of placeholders, nothing is sent.
     pub async fn execute(
         &mut self,
         statement: &PreparedStatement,
@@ -46,7 +46,7 @@ impl BackendClient {
         self.result(&head, bounds, RowFormat::Binary).await
     }
 
-    /// Lets the server forget a prepared statement, which it does without an answer.
+    /// Closes a prepared statement. The server sends no answer to that.
     ///
     /// # Errors
     /// The connection is broken.
@@ -58,7 +58,7 @@ impl BackendClient {
 }
 
 impl PreparedStatement {
-    /// The payload that executes it.
+    /// The payload that executes the statement.
     fn execution(&self, values: &[BoundValue<'_>]) -> Result<Vec<u8>, ClientError> {
         let bound = BoundValues::of(values);
         match bound.filter(|bound| bound.count() == self.placeholders) {

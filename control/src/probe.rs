@@ -5,18 +5,18 @@ use wire::{ErrPacket, reply};
 use crate::failure::{Failure, printable};
 use crate::login::{Access, Destination, Entry};
 
-/// What a probe has found of a backend that answers.
+/// The result of a probe of a backend that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProbeResult {
-    /// It answers.
+    /// The backend answers the statement.
     Well,
-    /// It answers that it has as many connections as it takes.
+    /// The backend answers that it has reached its limit of connections.
     Full,
-    /// It answers, but will not have the monitor account; its words.
+    /// The backend answers, but refuses the monitor account; the server's text.
     AccountRefused(String),
 }
 
-/// Asked of a server with the monitor account: the cheapest statement that has to pass all that
+/// The statement of a probe with the monitor account: the cheapest one that passes all checks that
 /// other statements pass. (A Galera node outside its cluster answers `SELECT 1`, but not this.)
 const QUESTION: &str = "DO 1";
 
@@ -43,7 +43,7 @@ pub(crate) async fn probe(
         Entry::Refused { .. } => return Ok(ProbeResult::Well),
     };
     if access.account.is_none() {
-        // A server with an anonymous account lets anybody in.
+        // The login succeeded without an account: a server with an anonymous account accepts any user.
         connection.quit().await;
         return Ok(ProbeResult::Well);
     }

@@ -1,5 +1,5 @@
-//! What a backend is asked about replication, in one write: whether it takes writes, whom it follows
-//! and how far behind, which transactions it has.
+//! Asks a backend about replication, in one write: whether it takes writes, which server it follows and how far it is
+//! behind, which transactions it has.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use crate::failure::{Failure, printable};
 use crate::grant::grant;
 use crate::rows::Bounds;
 
-/// What a backend said.
+/// A backend's answer about its replication.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub server: Server,
     pub writes: Writes,
     pub following: Following,
-    /// All that it has executed, as a primary tells it; none where its own writes have no GTIDs.
+    /// The position of all that it has executed, for use as a primary; `None` if its own writes have no GTIDs.
     pub executed: Option<Position>,
-    /// The same as a replica tells it: what it has from whom it follows, and nothing of its own.
+    /// The position that it has applied from its source, for use as a replica: without transactions of its own.
     pub applied: Option<Position>,
-    /// From the question's first byte to the answer's.
+    /// From the first byte of the question to the first byte of the answer.
     pub latency: Duration,
     /// Whether it is in step with its group.
     pub group: Group,
 }
 
 impl Answer {
-    /// The same as if only its writes and its kind had been asked for.
+    /// The answer reduced to writes and kind of server; the rest is as if it had not been asked for.
     pub(crate) fn of_writes(self) -> Answer {
         Answer {
             following: Following::Nobody,
@@ -45,42 +45,42 @@ impl Answer {
 /// Replication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// It belongs to none.
+    /// The server belongs to no group.
     None,
-    /// It is synced, or online.
+    /// The server is synced (Galera) or online (Group Replication).
     InStep,
-    /// It is not; its own word for its state.
+    /// The server is not in step; the text is the server's own name for its state.
     OutOfStep(String),
-    /// It belongs to one, and the monitor account may not ask. With the statement that would help.
+    /// The server belongs to a group, and the monitor account may not ask for its state; the statement that would help.
     Untold(String),
 }
 
-/// Whom a backend follows.
+/// The server that a backend follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Following {
-    /// It would not say. With the statement that would help, where a privilege is missing.
+    /// The server did not tell. If a privilege is missing, the statement that would help.
     Untold { missing: Option<String> },
-    /// Nobody.
+    /// No server.
     Nobody,
-    /// One or several servers; of several the worst is told.
+    /// One or several servers; of several, the worst values.
     Somebody {
-        /// Is what has come being executed?
+        /// Whether the received transactions are being executed.
         applier: Thread,
-        /// Is anything coming?
+        /// Whether transactions are being received.
         receiver: Thread,
-        /// As the server computes it; none while one of the two does not run.
+        /// The lag that the server computes; `None` while one of the two threads does not run.
         behind: Option<Duration>,
     },
 }
 
-/// A thread of a replica's.
+/// The state of a replica's replication thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Thread {
-    /// It does not run: it was stopped, or has met an error.
+    /// The thread does not run: it was stopped, or has met an error.
     Stopped,
-    /// It tries to reach whom it follows.
+    /// The thread tries to connect to the source.
     Connecting,
-    /// It runs.
+    /// The thread runs.
     Running,
 }
 
@@ -94,19 +94,19 @@ impl fmt::Display for Thread {
     }
 }
 
-/// Positions of servers that have seen many others.
+/// For one row with positions, which are long on a server that has had many sources.
 const PARTICULARS_BOUNDS: Bounds = Bounds {
     rows: 1,
     bytes: 1 << 20,
 };
 
-/// A row for each server that is followed.
+/// For one row per source.
 const STATUS_BOUNDS: Bounds = Bounds {
     rows: 256,
     bytes: 4 << 20,
 };
 
-/// One name.
+/// For one state name.
 const STATE_BOUNDS: Bounds = Bounds {
     rows: 1,
     bytes: 1 << 10,
@@ -133,7 +133,7 @@ const MARIADB_PARTICULARS: &str = "SELECT @@global.read_only, @@global.innodb_re
      (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
       WHERE VARIABLE_NAME = 'WSREP_LOCAL_STATE_COMMENT')";
 
-/// Asks, and waits for the answer as long as it takes.
+/// Asks, and waits for the answer without a time limit.
 pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Failure> {
     let family = Family::of_version(connection.version.as_bytes());
     let version = version(family, &connection.version);
@@ -159,7 +159,7 @@ pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Fail
         Family::MySql => (is_on(value(5)), position(4)),
         Family::MariaDb => (true, position(5)),
     };
-    // What it has executed once says nothing of writes that leave no trace there.
+    // Without GTIDs for new writes, the executed position says nothing of those writes.
     let executed = position(4).filter(|_| makes_gtids && is_on(value(3)));
     let galera = match family {
         Family::MariaDb => galera(value(6), value(7)),
@@ -183,7 +183,7 @@ pub(crate) async fn question(connection: &mut Connection) -> Result<Answer, Fail
     })
 }
 
-/// A node without a provider is alone.
+/// A node without a wsrep provider is in no group.
 fn galera(provider: Option<&[u8]>, state: Option<&[u8]>) -> Group {
     match (provider.unwrap_or_default(), state.unwrap_or_default()) {
         (b"", _) => Group::None,
@@ -192,8 +192,8 @@ fn galera(provider: Option<&[u8]>, state: Option<&[u8]>) -> Group {
     }
 }
 
-/// How a member of Group Replication is. A server that follows another one, and does not take part in a group, only
-/// has the plugin.
+/// The state of a member of Group Replication. A server without a member row that follows another server only has the
+/// plugin, and is in no group.
 async fn member(
     connection: &mut Connection,
     user: &str,
@@ -236,13 +236,13 @@ fn is_on(value: Option<&[u8]>) -> bool {
     !matches!(value, b"" | b"0") && !begins_off
 }
 
-/// A server without GTIDs has an empty one: that is no position to be compared with.
+/// The position that a GTID set gives. An empty set is a server without GTIDs: it is not comparable, so `None`.
 fn position(family: Family, text: &[u8]) -> Option<Position> {
     let is_empty = text.iter().all(u8::is_ascii_whitespace);
     (!is_empty).then(|| Position::parse(family, text).ok())?
 }
 
-/// MariaDB puts a number in front that old replicas of MySQL understand.
+/// The server's version. MariaDB greets with "5.5.5-" before it, because old MySQL replicas understand that.
 fn version(family: Family, greeted: &str) -> String {
     let version = match family {
         Family::MySql => greeted,
@@ -251,7 +251,7 @@ fn version(family: Family, greeted: &str) -> String {
     version.to_owned()
 }
 
-/// MySQL has called it so since 8.0.22.
+/// The statement for a replica's status. MySQL has the name SHOW REPLICA STATUS since 8.0.22.
 fn mysql_status(version: &str) -> &'static str {
     match numbers(version) < [8, 0, 22] {
         true => "SHOW SLAVE STATUS",
@@ -259,7 +259,7 @@ fn mysql_status(version: &str) -> &'static str {
     }
 }
 
-/// A version's three numbers; those that are not there are high.
+/// A version's three numbers; a missing number counts as the highest one.
 fn numbers(version: &str) -> [u32; 3] {
     let mut numbers = [u32::MAX; 3];
     let parts = version.split(|character: char| !character.is_ascii_digit());
@@ -291,7 +291,7 @@ async fn following(
     Ok(worst)
 }
 
-/// The statement that gives the privilege to ask.
+/// The GRANT statement for the privilege that the status needs.
 fn missing_grant(family: Family, version: &str, user: &str) -> String {
     let privilege = match family {
         Family::MariaDb if numbers(version) >= [10, 5, 0] => "SLAVE MONITOR",
@@ -300,7 +300,7 @@ fn missing_grant(family: Family, version: &str, user: &str) -> String {
     grant(&format!("{privilege} ON *.*"), user)
 }
 
-/// Where in a row of `SHOW REPLICA STATUS` and similar ones what is; the names differ by version.
+/// The columns of `SHOW REPLICA STATUS` and similar statements by position; their names differ by version.
 #[derive(Debug, Default)]
 struct Columns {
     channel: Option<usize>,
@@ -320,7 +320,7 @@ impl Columns {
         }
     }
 
-    /// Is it one of Group Replication's own channels?
+    /// Whether the row is one of Group Replication's own channels.
     fn is_of_group(&self, values: &[Option<&[u8]>]) -> bool {
         let channel = self.channel.and_then(|column| values.get(column).copied());
         let channel = channel.flatten().unwrap_or_default();
@@ -348,7 +348,7 @@ impl Columns {
     }
 }
 
-/// Of two servers that are followed, what holds for both together.
+/// The worse values of two sources that one replica follows.
 fn worse(one: Following, other: Following) -> Following {
     match (one, other) {
         (

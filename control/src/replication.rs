@@ -1,5 +1,5 @@
-//! What is known of one backend's replication, what follows for its lag, and what the log is told of
-//! it. No socket, no clock.
+//! The state of one backend's replication, the lag that follows from it, and the log lines about it.
+//! No socket, no clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,63 +9,63 @@ use route::{Lag, Moment, Position, Role, Server, Standing, Writes};
 use crate::failure::Failure;
 use crate::question::{Answer, Following, Group, Thread};
 
-/// One backend's replication.
+/// The replication state of one backend.
 #[derive(Debug)]
 pub(crate) struct Replication {
     pub server: Option<Server>,
     pub writes: Writes,
     pub standing: Arc<Standing>,
-    /// What could not be found out and why, with what would help.
+    /// What the proxy could not find out and why, with the statement that would help.
     pub complaint: Option<String>,
-    /// None while it has not answered since it came up.
+    /// `None` if the backend has not answered since it came up.
     following: Option<Following>,
-    /// It was seen to follow another server, and has not been a primary since.
+    /// The backend followed another server, and has not been a primary since.
     has_followed: bool,
-    /// It is a member of a group of servers that replicate.
+    /// The backend is a member of a group of servers that replicate.
     pub is_member: bool,
-    /// Of the last answer, not yet taken.
+    /// The positions from the last answer, until `take_position` takes them.
     positions: Option<Positions>,
-    /// When it told its lag last, and what it told.
+    /// When the backend last told its lag, and the lag.
     reported_lag: Option<(Moment, Lag)>,
-    /// It has lost whom it follows, and that is not known to be down.
+    /// Whether the replica has lost its source without the source being known to be down.
     lost: Lost,
-    /// What became of its lag since then, while its primary counted as up.
+    /// How long the replica has been cut off while its primary counted as up.
     cut_off: Option<CutOff>,
     logged: LoggedReplication,
 }
 
-/// How long a replica could not reach a primary that counted as up. Should that turn out to be down, it
-/// may have been so all the time, or have gone on writing up to the end.
+/// The time for which a replica could not reach a primary that counted as up. If the primary turns out to be down, it
+/// may have been down all that time, or may have written up to the end of it.
 #[derive(Debug, Clone, Copy)]
 struct CutOff {
-    /// The lag before.
+    /// The replica's lag before it was cut off.
     lag: Lag,
     since: Moment,
     until: Moment,
 }
 
-/// What a backend has, as a primary and as a replica tells it.
+/// A backend's positions: one as a primary tells it, one as a replica tells it.
 #[derive(Debug)]
 struct Positions {
     executed: Option<Position>,
     applied: Option<Position>,
 }
 
-/// For how long a replica has had nobody to follow.
+/// For how long a replica has had no source to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lost {
     No,
-    /// As of the last answer: by the next it is known whether the primary is down.
+    /// Since the last answer; by the next answer the proxy knows whether the primary is down.
     Lately,
     Yes,
 }
 
-/// What the log has last said of the replication.
+/// The last state of the replication that the log was told.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct LoggedReplication {
     failure: Option<Failing>,
-    /// It gave no answer the last time. The log learns of it when the next does not come either: of one
-    /// that has fallen it is told that it is down, and no more.
+    /// The backend did not answer the last question. The log learns of it only if the next question stays without an
+    /// answer too, because for a backend that went down "it is down" is enough.
     is_silent: bool,
     missing: bool,
     writable: bool,
@@ -74,36 +74,36 @@ struct LoggedReplication {
     lagging: bool,
 }
 
-/// Why it is not known how a backend is.
+/// Why the replication state of a backend is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failing {
-    /// The monitor account may not ask.
+    /// The monitor account lacks the privilege to ask.
     NotAllowed,
-    /// There is no answer.
+    /// The backend does not answer.
     Silent,
 }
 
-/// Is anybody of the cluster up to be followed?
+/// Whether a primary of the cluster is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrimaryHealth {
     Up,
     Down,
 }
 
-/// What is to be done about a backend's answer.
+/// Which backend to probe after an answer about replication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Suspicion {
-    /// Nothing.
+    /// No backend.
     None,
-    /// It cannot reach whom it follows: the primary is worth a look.
+    /// The primary: a replica cannot reach its source.
     Primary,
-    /// It did not answer: it is worth a look itself.
+    /// The backend itself: it did not answer.
     Backend,
 }
 
 impl Replication {
-    /// Of a backend that nobody has asked.
+    /// The state of a backend that was never asked.
     pub(crate) fn new() -> Replication {
         Replication {
             server: None,
@@ -121,7 +121,7 @@ impl Replication {
         }
     }
 
-    /// It has fallen: whoever comes back may have less, and be something else.
+    /// Forgets all answers. After a restart the server may have less data, or may be another server.
     pub(crate) fn forget(&mut self) {
         self.writes = Writes::Unknown;
         self.following = None;
@@ -133,22 +133,22 @@ impl Replication {
         self.standing.forget();
     }
 
-    /// It is back, and has yet to tell how far it is behind: it was away, so it is.
+    /// Assumes the worst lag for a backend that has come back and has not told its lag yet.
     pub(crate) fn presume_behind(&mut self) {
         self.standing.set_lag(Lag::Stopped);
     }
 
-    /// Has it been asked, and has it answered, since it came up?
+    /// Whether the backend has answered since it came up.
     pub(crate) fn has_answered(&self) -> bool {
         self.following.is_some()
     }
 
-    /// Has it answered the last question?
+    /// Whether the backend has answered the last question.
     pub(crate) fn answers(&self) -> bool {
         self.has_answered() && !self.logged.is_silent && self.logged.failure.is_none()
     }
 
-    /// Does it follow another server, or try to?
+    /// Whether the backend follows another server, or tries to.
     pub(crate) fn follows(&self) -> bool {
         match self.following {
             Some(Following::Somebody {
@@ -158,7 +158,7 @@ impl Replication {
         }
     }
 
-    /// It has answered.
+    /// Takes in an answer.
     pub(crate) fn answered(
         &mut self,
         answer: Answer,
@@ -199,7 +199,7 @@ impl Replication {
         }
     }
 
-    /// One that followed another server, and is no primary, still ought to.
+    /// Notes that the backend follows a server. A backend that did, and is no primary, should still follow one.
     fn note_following(&mut self, following: &Following, role: Option<Role>) {
         match following {
             _ if role == Some(Role::Primary) => self.has_followed = false,
@@ -208,7 +208,7 @@ impl Replication {
         }
     }
 
-    /// What an answer leaves open, or says of its replication that does not run.
+    /// What the answer leaves unknown, or why replication does not run.
     fn complaint_of(&self, following: &Following, group: &Group) -> Option<String> {
         let of_group = match group {
             Group::OutOfStep(state) => {
@@ -233,8 +233,8 @@ impl Replication {
         })
     }
 
-    /// It could not be asked. One that gives no answer may hang in its replication, so it lags by as
-    /// much more as it has been silent; where only the account is to blame, nothing is known.
+    /// Notes that the backend could not be asked. A backend that does not answer may hang in its replication, so the
+    /// time of silence is added to its lag. If only the account is to blame, the lag is unknown.
     pub(crate) fn unanswered(
         &mut self,
         failure: &Failure,
@@ -259,8 +259,8 @@ impl Replication {
         }
     }
 
-    /// A replica that has nobody to follow because the primary is down falls behind no further: it
-    /// keeps the lag that it had.
+    /// The lag. A replica that has no source because the primary is down falls behind no further, so it keeps the lag
+    /// that it had.
     fn lag(&mut self, following: &Following, primary: PrimaryHealth, now: Moment) -> Lag {
         let (applier, behind) = match following {
             Following::Nobody if self.has_followed => {
@@ -303,14 +303,14 @@ impl Replication {
         }
     }
 
-    /// It has whom it follows, or follows nobody.
+    /// Notes that the replica is not cut off: it has its source, or follows no server.
     fn is_found(&mut self) {
         self.lost = Lost::No;
         self.cut_off = None;
     }
 
-    /// Takes the position of the last answer, which depends on what the backend is: a replica's own
-    /// transactions are nobody else's.
+    /// Publishes the position of the last answer, by role: a replica's own transactions exist on no other server, so
+    /// they do not count.
     pub(crate) fn take_position(&mut self, role: Option<Role>) {
         let Some(Positions { executed, applied }) = self.positions.take() else {
             return;
@@ -321,7 +321,7 @@ impl Replication {
         });
     }
 
-    /// Tells the log once what is new in an answer, for a backend of this role.
+    /// Tells the log once of each change in an answer, for a backend of this role.
     pub(crate) fn log_changes(
         &mut self,
         backend: &str,
@@ -480,7 +480,7 @@ impl Replication {
 }
 
 impl CutOff {
-    /// The most that it can be behind a primary that has been down since.
+    /// The most that the replica can be behind a primary that has been down since.
     fn lag(self) -> Lag {
         match self.lag {
             Lag::Behind(behind) => Lag::Behind(behind + self.until.since(self.since)),

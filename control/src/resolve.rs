@@ -1,4 +1,4 @@
-//! From a configured address to the places to connect to.
+//! From a configured address to the endpoints to connect to.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,14 +13,14 @@ use crate::failure::{Failure, words};
 
 /// Turns names into addresses.
 pub trait Resolver: Send + Sync + 'static {
-    /// The addresses of `host`, in the order in which they are to be tried, or why there are none.
+    /// Returns the addresses of `host`, in the order to try them, or why there are none.
     fn resolve(&self, host: String, port: u16) -> Resolving;
 }
 
-/// The answer of a resolver, once it is there.
+/// The future answer of a resolver.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
-/// The system's resolver: `/etc/hosts`, DNS, whatever it is configured for.
+/// The system's resolver: `/etc/hosts`, DNS, and other sources that the system is configured for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
@@ -32,13 +32,13 @@ impl Resolver for SystemResolver {
 
 /// Whether a configured address must be resolved.
 pub(crate) enum AddressKind {
-    /// An IP address or a Unix socket: nobody need be asked.
+    /// An IP address or a Unix socket: no look-up is needed.
     Known(Endpoint),
     /// A name.
     Named {
-        /// To be resolved.
+        /// The host to resolve.
         host: String,
-        /// Goes with each of its addresses.
+        /// The port, for each of the host's addresses.
         port: u16,
     },
 }
@@ -54,7 +54,7 @@ pub(crate) fn address_kind(address: BackendAddress) -> AddressKind {
     }
 }
 
-/// Where `address` is, asking the resolver when it is a name; at least one endpoint.
+/// The endpoints of `address`, at least one. A name is resolved first.
 pub(crate) async fn resolve_address(
     resolver: Arc<dyn Resolver>,
     address: BackendAddress,

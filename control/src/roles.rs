@@ -1,4 +1,4 @@
-//! Who is the primary of a cluster whose backends' roles are to be found out. Pure.
+//! Chooses the primary of a cluster whose backends' roles are to be found out. Pure functions.
 //!
 //! ```text
 //!   read-only ───────────────────────────────► replica
@@ -8,31 +8,31 @@
 //!   down ────────────────────────────────────► none; but the primary stays it until another is
 //! ```
 //!
-//! Two that take writes and do not follow each other would drift apart if both were used. So the
-//! others get nothing until they are read-only or follow.
+//! If two backends take writes and do not follow each other, their data would drift apart if both were used. So the
+//! backends that are not chosen get no sessions until they are read-only or follow another server.
 
 use route::{Role, Writes};
 
-/// One backend of a cluster, as far as it matters here.
+/// One backend of a cluster: the facts that decide its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// As configured; none: to be found out.
+    /// The configured role; `None` if the role is to be found out.
     pub configured: Option<Role>,
-    /// What it was up to now.
+    /// The role up to now.
     pub role: Option<Role>,
     pub presence: Presence,
     pub writes: Writes,
     pub follows: Follows,
 }
 
-/// Whether a backend's word counts.
+/// Whether a backend's answer counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It is up and has answered.
+    /// The backend is up and has answered.
     Known,
-    /// It may be up, and has not answered yet.
+    /// The backend may be up, and has not answered yet.
     Awaited,
-    /// It is down.
+    /// The backend is down.
     Down,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Follows {
     Nobody,
 }
 
-/// Each one's role, in the same order.
+/// The role of each member, in the order of the members.
 pub(crate) fn settle(members: &[Member]) -> Vec<Option<Role>> {
     let primary = primary(members);
     let has_primary = primary.is_some() || members.iter().any(is_taken);
@@ -70,7 +70,7 @@ pub(crate) fn settle(members: &[Member]) -> Vec<Option<Role>> {
     members.iter().enumerate().map(role).collect()
 }
 
-/// Which of those whose roles are to be found out is the primary.
+/// The index of the primary among the members whose roles are to be found out.
 fn primary(members: &[Member]) -> Option<usize> {
     if members.iter().any(is_taken) {
         return None;
@@ -85,8 +85,8 @@ fn primary(members: &[Member]) -> Option<usize> {
     let leading = || writable().filter(|(_, member)| member.follows == Follows::Nobody);
     let was = |(_, member): &(usize, &Member)| member.role == Some(Role::Primary);
     let chosen = leading().find(was).or_else(|| leading().next());
-    // All of them follow somebody: the cluster as a whole may follow another one. But if one is down,
-    // that may be whom they follow.
+    // All of them follow another server: the cluster as a whole may follow another cluster. But if a backend is down,
+    // the others may follow that backend.
     let are_all_here = || members.iter().all(|it| it.presence == Presence::Known);
     let chosen = chosen.or_else(|| match are_all_here() {
         true => writable().find(was).or_else(|| writable().next()),
@@ -95,7 +95,7 @@ fn primary(members: &[Member]) -> Option<usize> {
     chosen.map(|(index, _)| index)
 }
 
-/// Is it the primary by configuration, or was it, and has not been heard of since?
+/// Whether the member is the primary by configuration, or was the primary and has not answered since.
 fn is_taken(member: &Member) -> bool {
     let was_it = member.role == Some(Role::Primary) && member.presence == Presence::Awaited;
     member.configured == Some(Role::Primary) || was_it
@@ -150,7 +150,7 @@ mod tests {
     fn a_writable_backend_that_replicates_is_a_replica_beside_a_primary() {
         let sloppy = auto(Writes::Taken, Follows::Somebody);
         assert_eq!(settle(&[sloppy, leader()]), [REPLICA, PRIMARY]);
-        // Its primary is down: it is none for that.
+        // Its primary is down, but a backend that follows a server does not become primary for that reason.
         let down = absent(Presence::Down);
         assert_eq!(settle(&[sloppy, down]), [REPLICA, None]);
         // A cluster that follows another one has a primary.
@@ -161,7 +161,7 @@ mod tests {
     fn of_two_that_take_writes_the_one_that_was_the_primary_stays_it() {
         assert_eq!(settle(&[leader(), leader()]), [PRIMARY, None]);
         assert_eq!(settle(&[leader(), was(PRIMARY, leader())]), [None, PRIMARY]);
-        // An old one that comes back is none as long as the new one is there.
+        // A former primary that comes back does not become primary while the new primary is there.
         let old = was(None, leader());
         assert_eq!(settle(&[old, was(PRIMARY, leader())]), [None, PRIMARY]);
     }

@@ -10,24 +10,24 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::login::CAPABILITIES;
 
-/// A result.
+/// A result set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResultSet {
     /// The columns' names.
     pub names: Vec<String>,
     /// The columns' types.
     pub types: Vec<ColumnType>,
-    /// The rows, each with a value for each column; none is NULL. A prepared statement's values are written as text,
-    /// too.
+    /// The rows, each with a value for each column; `None` is NULL. The values of a prepared statement's rows are
+    /// written as text, too.
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
 }
 
-/// In which protocol rows come.
+/// The protocol in which rows come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowFormat {
-    /// Those of COM_QUERY.
+    /// The text protocol: rows of COM_QUERY.
     Text,
-    /// Those of COM_STMT_EXECUTE.
+    /// The binary protocol: rows of COM_STMT_EXECUTE.
     Binary,
 }
 
@@ -35,26 +35,26 @@ pub(crate) enum RowFormat {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub rows: usize,
-    /// Of all rows together.
+    /// Bytes of all rows together.
     pub bytes: usize,
 }
 
-/// The longest row that is read: one packet's worth.
+/// The longest row that is read, in bytes: one packet.
 const ROW_BYTES_MAX: usize = (1 << 24) - 2;
 
-/// The longest text of an error is 512 bytes.
+/// Room for an ERR packet, whose text has at most 512 bytes.
 const END_BYTES_MAX: usize = 1 << 10;
 
-/// The columns of the widest statement that is asked (`SHOW ALL SLAVES STATUS` has some sixty, and
-/// more with each version), and some.
+/// The most columns of a result: the widest statement that the proxy runs (`SHOW ALL SLAVES STATUS`) has some sixty,
+/// and more with each version.
 const COLUMNS_MAX: u64 = 256;
 
-/// A result set that is being read; to its end, or the connection is of no use any more.
+/// A result set that is being read. If it is not read to its end, the connection cannot be used any more.
 pub(crate) struct Rows<'a> {
     connection: &'a mut Connection,
     names: Vec<String>,
     types: Vec<BinaryType>,
-    /// What may still come.
+    /// The rows and bytes that may still come.
     left: Bounds,
 }
 
@@ -65,10 +65,10 @@ pub(crate) struct RowPayload {
 }
 
 impl Connection {
-    /// Sends a statement that has a result set.
+    /// Sends a statement that has a result set, and reads the columns.
     ///
     /// # Errors
-    /// The server's, or whatever is not a result set.
+    /// The server's error, or an answer that is no result set.
     pub(crate) async fn query(
         &mut self,
         statement: &str,
@@ -78,7 +78,7 @@ impl Connection {
         self.rows(&head, bounds).await
     }
 
-    /// The result set whose first payload this is.
+    /// Reads the result set that begins with this payload.
     ///
     /// # Errors
     /// As [`Connection::query`].
@@ -116,12 +116,12 @@ impl Rows<'_> {
         &self.names
     }
 
-    /// The next row; `None` after the last.
+    /// The next row; `None` after the last row.
     ///
     /// # Errors
-    /// The server's, or more than the bounds allow.
+    /// The server's error, or more rows or bytes than the bounds allow.
     pub(crate) async fn next(&mut self) -> Result<Option<RowPayload>, Failure> {
-        // The end has room in any case, and an error as a rule.
+        // There is always room for the packet that ends the rows, and almost always for an ERR packet.
         let bytes_max = self.left.bytes.clamp(END_BYTES_MAX, ROW_BYTES_MAX);
         let payload = self.connection.read_within("a row", bytes_max).await?;
         match payload.first() {
@@ -162,7 +162,7 @@ impl Rows<'_> {
     /// The only row.
     ///
     /// # Errors
-    /// As [`Rows::next`], and when there is none, or another.
+    /// As [`Rows::next`], and if there is no row, or more than one.
     pub(crate) async fn only(mut self) -> Result<RowPayload, Failure> {
         let row = self.next().await?;
         match (row, self.next().await?) {
@@ -175,10 +175,10 @@ impl Rows<'_> {
 }
 
 impl RowPayload {
-    /// The values, as many as there are columns.
+    /// The row's values, one per column.
     ///
     /// # Errors
-    /// When the row ends early, or late.
+    /// If the row has too few bytes, or too many.
     pub(crate) fn values(&self) -> Result<Vec<Option<&[u8]>>, Failure> {
         let mut reader = Reader::new(&self.payload);
         let mut values = Vec::with_capacity(self.columns);
@@ -213,7 +213,7 @@ fn ended(is_ended: bool) -> Result<(), Failure> {
     }
 }
 
-/// NULL has a byte of its own where a length would be.
+/// One value. NULL is a byte of its own in place of a length.
 fn value<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Failure> {
     const NULL: u8 = 0xfb;
     if reader.rest().first() == Some(&NULL) {
@@ -223,7 +223,7 @@ fn value<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Failure> {
     Ok(Some(reader.lenenc_bytes("a value")?))
 }
 
-/// Whether a payload ends columns or rows.
+/// Whether a payload is the EOF that ends the columns or the rows.
 pub(crate) fn is_eof(payload: &[u8]) -> bool {
     payload.first() == Some(&reply::EOF) && payload.len() < reply::EOF_BYTES_LIMIT
 }

@@ -17,12 +17,12 @@ use crate::definitions::FetchedDefinitions;
 pub(crate) struct SnapshotPublisher {
     accounts: Arc<watch::Sender<Arc<Accounts>>>,
     definitions: Arc<watch::Sender<Arc<Definitions>>>,
-    /// What each directory hides its strangers by.
+    /// The secret by which each directory hides which users it does not know.
     secret: [u8; 32],
 }
 
 impl SnapshotPublisher {
-    /// Posts the accounts that `config` has.
+    /// Publishes the accounts of `config`.
     ///
     /// # Errors
     /// Accounts that cannot be used, or a system without randomness.
@@ -42,7 +42,7 @@ impl SnapshotPublisher {
         })
     }
 
-    /// Posts the accounts of another configuration; those learned stay, if they are wanted.
+    /// Publishes the accounts of another configuration. The learned accounts stay, if the configuration wants them.
     ///
     /// # Errors
     /// Accounts that cannot be used; nothing is changed then.
@@ -55,24 +55,24 @@ impl SnapshotPublisher {
         Ok(())
     }
 
-    /// Whether [`Self::configure`] would take them.
+    /// Whether [`Self::configure`] would accept the accounts.
     pub(crate) fn check(&self, config: &Config) -> Result<(), Vec<FaultyAccount>> {
         configured(config, self.secret).map(drop)
     }
 
-    /// Posts what an attempt to learn brought: all accounts, or nothing new.
+    /// Publishes the outcome of an attempt to learn: all accounts, or `None` if they are unchanged.
     pub(crate) fn teach(&self, news: Option<Arc<Directory>>, begun: Moment) {
         self.accounts
             .send_modify(|accounts| *accounts = Arc::new(accounts.taught(news, begun.0)));
     }
 
-    /// Posts what a question for the accounts of a few users brought: these, or no answer.
+    /// Publishes the answer to a question for the accounts of a few users: their accounts, or `None` without an answer.
     pub(crate) fn teach_of(&self, users: &[String], found: Option<Vec<Account>>, begun: Moment) {
         self.accounts
             .send_modify(|accounts| *accounts = Arc::new(accounts.checked(users, found, begun.0)));
     }
 
-    /// Posts what was learned of definitions. What was known of a cluster that could not be asked stays.
+    /// Publishes the definitions. If a cluster could not be asked, its known definitions stay.
     pub(crate) fn define(&self, told: Vec<FetchedDefinitions>) {
         let before = Arc::clone(&self.definitions.borrow());
         let mut definitions = Definitions::clone(&before);
@@ -91,7 +91,7 @@ impl SnapshotPublisher {
         }
     }
 
-    /// Definitions are not learned any more.
+    /// Publishes empty definitions, because they are not learned any more.
     pub(crate) fn forget_definitions(&self) {
         let is_known = self.definitions.borrow().clusters().next().is_some();
         if is_known {
@@ -99,22 +99,22 @@ impl SnapshotPublisher {
         }
     }
 
-    /// For the data plane.
+    /// A receiver of the definitions, for the data plane.
     pub(crate) fn definitions(&self) -> watch::Receiver<Arc<Definitions>> {
         self.definitions.subscribe()
     }
 
-    /// The accounts as they were learned last.
+    /// The directory that was learned last.
     pub(crate) fn learned(&self) -> Option<Arc<Directory>> {
         self.accounts.borrow().learned().cloned()
     }
 
-    /// For [`Directory::new`].
+    /// The secret for [`Directory::new`].
     pub(crate) fn secret(&self) -> [u8; 32] {
         self.secret
     }
 
-    /// For the data plane.
+    /// A receiver of the accounts, for the data plane.
     pub(crate) fn receiver(&self) -> watch::Receiver<Arc<Accounts>> {
         self.accounts.subscribe()
     }

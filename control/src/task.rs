@@ -1,4 +1,4 @@
-//! A task of the control plane: done from time to time, never twice at once.
+//! The schedule of a task of the control plane that recurs and never runs twice at once.
 
 use route::Moment;
 
@@ -12,17 +12,17 @@ pub(crate) struct TaskSchedule {
 }
 
 impl TaskSchedule {
-    /// To be done at `moment`, or earlier when it was to be already.
+    /// Makes the task due at `moment`, or earlier if it was to be earlier already.
     pub(crate) fn schedule(&mut self, moment: Moment) {
         self.due = Some(self.due.map_or(moment, |due| due.min(moment)));
     }
 
-    /// To be done at `moment`, or not at all, whatever was to be.
+    /// Makes the task due at `moment`, or never, whatever was scheduled before.
     pub(crate) fn reschedule(&mut self, moment: Option<Moment>) {
         self.due = moment;
     }
 
-    /// Begins it if it is due and does not run.
+    /// Marks the task as running, if it is due and does not run. Returns whether it did.
     pub(crate) fn begin(&mut self, now: Moment) -> bool {
         if self.is_running || self.due.is_none_or(|due| due > now) {
             return false;
@@ -35,12 +35,12 @@ impl TaskSchedule {
         true
     }
 
-    /// It is done, or was given up.
+    /// Notes that the task is done, or was given up.
     pub(crate) fn end(&mut self) {
         self.is_running = false;
     }
 
-    /// When it is to begin; `None` while it runs.
+    /// When the task is due; `None` while it runs.
     pub(crate) fn next(&self) -> Option<Moment> {
         self.due.filter(|_| !self.is_running)
     }

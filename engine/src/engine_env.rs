@@ -1,4 +1,4 @@
-//! What a pooled session needs of its worker, and of all workers.
+//! The environment that a pooled session has from its worker, and from all workers together.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,46 +21,46 @@ use stats::lane_counts::AllLaneCounts;
 use stats::profiles::ProfilingCounts;
 use stats::seen_digests::SeenDigests;
 
-/// What one worker gives to its pooled sessions.
+/// The environment of one worker's pooled sessions.
 pub struct EngineEnv {
-    /// What connections to backends need.
+    /// The environment of connections to backends.
     pub pool_env: Rc<PoolEnv>,
     /// Backend connections that sessions take turns on.
     pub pool: Rc<WorkerPool>,
-    /// What sessions of every kind need.
+    /// The environment of sessions of every kind.
     pub relay: Rc<RelayEnv>,
     /// The current rules.
     pub rule_set: RefCell<Rc<RuleSet>>,
-    /// What the worker's sessions have sent of late.
+    /// Statements that the worker's sessions have sent lately.
     pub seen: SeenDigests,
-    /// Reads their long texts.
+    /// Reads the sessions' long texts.
     pub text_reader: TextReader,
     /// The worker's statements under way on each backend.
     pub loads: Loads,
     /// Connections with statements of several sessions in flight.
     pub lanes: Rc<Lanes>,
-    /// What views, routines and triggers do, as far as that is known.
+    /// What views, routines and triggers do, if that is known.
     pub definitions: RefCell<Arc<Definitions>>,
     /// Reads that replicas have refused.
     pub refused: RefusedReads,
     /// The script that sessions run, if they run one.
     pub script: Option<Rc<Host>>,
-    /// What all workers share of pooled sessions.
+    /// The state that pooled sessions of all workers share.
     pub shared: Arc<SharedEngine>,
     /// When the process began; every [`Moment`] counts from here.
     pub started: Instant,
 }
 
-/// What the pooled sessions of all workers share.
+/// The state that the pooled sessions of all workers share.
 #[derive(Default)]
 pub struct SharedEngine {
-    /// What rules have matched.
+    /// How often rules have matched.
     pub tallies: Tallies,
-    /// How many statements have used a lane, and why others have not.
+    /// How many statements have used a lane, and why other statements have not.
     pub lane_counts: AllLaneCounts,
     /// How long statements have waited, and backends have taken.
     pub times: Arc<AllTimes>,
-    /// What was profiled, and what that has cost.
+    /// Counts of profiled statements, and their cost.
     pub profiling: ProfilingCounts,
     /// How many statements rules let through.
     pub limits: Arc<StatementLimits>,
@@ -73,7 +73,7 @@ impl EngineEnv {
         Moment::of(clock::now().into_std(), self.started)
     }
 
-    /// The current rules, to be looked at for one command.
+    /// The current rules, for one command.
     pub fn rule_set(&self) -> Rc<RuleSet> {
         Rc::clone(&self.rule_set.borrow())
     }

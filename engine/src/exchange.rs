@@ -32,7 +32,7 @@ impl PooledSession {
         let flight = self.env.loads.begin(lease.conn.backend.id);
         let running = lease.begin_statement();
         let delivery = self.command.delivery;
-        // A client that is told of a change of privileges or global variables finds it done in its next session.
+        // The reply is held back, so that the client's next session finds the changed privileges or global variables.
         let keeps = job.changes_server
             || self.env.rule_set.borrow().some_see_all && job.haste == Haste::Write;
         if keeps && delivery == Delivery::AtOnce {
@@ -44,7 +44,7 @@ impl PooledSession {
             let now = self.env.now().0;
             self.command.timing.ends(now);
             running.ends(now);
-            // What is read again for the client's next statement is in front of that.
+            // Reads that the proxy repeats for the client's next statement belong to that statement's waiting time.
             if job.is_statement() && delivery != Delivery::Nobody {
                 let traffic = Traffic {
                     sent: job.packets.len() as u64 + self.command.timing.further_bytes(),
@@ -77,7 +77,7 @@ impl PooledSession {
             }
             Ready::Equal => Preamble::default(),
             Ready::Behind(prefix) => prefix,
-            // The statement's id would be gone.
+            // A reset would remove the statement that the command names.
             Ready::Reset if job.names_statement() => {
                 return Err(ExchangeError::unsent(Cut::RestoreFailed(
                     RestoreFailed::reset(),
@@ -89,7 +89,7 @@ impl PooledSession {
         Box::pin(self.exchange_behind(conn, job, prefix)).await
     }
 
-    /// From here on the connection's past is this session's.
+    /// From here on this session owns the answers about the connection's last statement.
     fn settle_on(&mut self, conn: &mut BackendConn) {
         self.sql_state.pending_answers().takes(conn);
         self.tracking.forget_changes();
@@ -98,7 +98,7 @@ impl PooledSession {
         self.control.settle_at(conn.backend.id, conn.thread_id);
     }
 
-    /// The same behind statements of the proxy's own.
+    /// Sends a command after the statements of a preamble, and passes its reply on.
     async fn exchange_behind(
         &mut self,
         conn: &mut BackendConn,
@@ -107,11 +107,11 @@ impl PooledSession {
     ) -> Result<Done, ExchangeError> {
         let is_proven = prefix.proof.is_none_or(|proof| proof.is_proven) && !prefix.has_schema;
         let is_safe = match job.haste {
-            // Should the wait be in vain, no transaction is to be open there.
+            // If the wait ends in vain, no transaction may be open there.
             Haste::Read => !(prefix.has_begin && prefix.has_wait),
             Haste::Write => is_proven && !prefix.has_wait && !prefix.has_begin,
         };
-        // What is pinned there must not break over a schema that is gone.
+        // If the schema does not exist, a pinned session must not lose its state on this connection.
         let may_fail = prefix.has_schema && self.is_pinned();
         let is_short = job.packets.len() <= COPIED_BYTES_MAX;
         let in_one = is_safe && is_short && !may_fail && !conn.is_compressed() && !job.is_cut;
@@ -137,7 +137,7 @@ impl PooledSession {
                     unequal
                         .cause
                         .push_str("; the statement behind it may have been executed");
-                    // It has run in a state that is not the session's: nobody learns of it.
+                    // The statement has run in a state that is not the session's, so its reply is discarded.
                     let thrown = conn.read_reply(&self.env.pool_env, job.command).await;
                     thrown.map_err(|broken| cut_now(broken.into()))?;
                 }
@@ -156,7 +156,7 @@ impl PooledSession {
         self.conclude(conn, job).await
     }
 
-    /// Makes a connection like the session without a command to follow.
+    /// Gives a connection the session's state, without a command that follows.
     pub async fn restore_state_first(
         &mut self,
         conn: &mut BackendConn,
@@ -180,7 +180,7 @@ impl PooledSession {
         }
     }
 
-    /// Passes on what else the client sends, and the reply.
+    /// Passes on the rest of the client's command, and the reply.
     async fn conclude(
         &mut self,
         conn: &mut BackendConn,
@@ -235,7 +235,7 @@ impl PooledSession {
         }
     }
 
-    /// The reply that a command will get; none for one without.
+    /// The reply that a command will get; `None` for a command without a reply.
     fn expected_reply(&self, conn: &BackendConn, job: &Job<'_>, sequence: u8) -> Option<Reply> {
         let sequences = match self.client.is_compressed() || job.command_part.follows() {
             true => Sequences::Renumbered,
@@ -257,7 +257,7 @@ impl PooledSession {
         )
     }
 
-    /// What a reply that is over has said.
+    /// Takes over the results of a reply that has ended.
     fn reply_ended(&mut self, mut reply: Reply, outcome: Outcome) -> Done {
         let tally = *reply.tally();
         if tally.has_unsent_changes {
@@ -275,7 +275,7 @@ impl PooledSession {
         }
     }
 
-    /// What follows of a command that was too long to be held.
+    /// Passes on the rest of a command that was too long to be held.
     /// Returns the id that the reply begins with.
     async fn pass_rest(&mut self, conn: &mut BackendConn, job: &Job<'_>) -> Result<u8, Cut> {
         let mut passage = Passage::of(EndOf::Payload, 0);
@@ -287,12 +287,12 @@ impl PooledSession {
         Ok(passage.sequence)
     }
 
-    /// Its command leaves now.
+    /// Notes the time at which the command leaves.
     pub(crate) fn leaves(&mut self) {
         self.command.timing.leaves(self.env.now().0);
     }
 
-    /// A statement has had its reply: how long that took is noted, and how much it was.
+    /// Notes how long a statement has waited and has taken, and its bytes.
     pub(crate) fn note_times(&self, backend: BackendId, way: StatementPath, traffic: Traffic) {
         let took = (self.command.timing.waited(), self.command.timing.taken());
         self.env.relay.times.note(backend, way, took, traffic);

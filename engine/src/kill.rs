@@ -1,7 +1,6 @@
-//! KILL: the ids that clients see lead to the right backend thread, and nothing else is hit.
-//!
-//! A session that is killed sees to it itself: it knows which connection runs its statement, and it
-//! does not give that connection back before the kill has arrived.
+//! KILL: the ids that clients see lead to the right backend thread, and no other thread is hit.
+//! A killed session carries out the kill itself: it knows which connection runs its statement, and it does not give
+//! that connection back before the kill has arrived.
 
 mod source;
 mod text;
@@ -40,11 +39,11 @@ use registry::session_registry::{IdOwner, Kill, is_session_id};
 use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
-/// What became of a KILL.
+/// The result of a KILL.
 pub(crate) enum Killing {
-    /// Its client has its reply.
+    /// The client has its reply.
     Told(Ending),
-    /// It names a thread of the server's own: that is asked.
+    /// The KILL names one of the server's own threads, so it goes to the server.
     Left,
 }
 
@@ -58,7 +57,7 @@ impl PooledSession {
         let Some(id) = id else {
             return self.malformed(incoming.sequence);
         };
-        // MySQL 9 knows it no more: it says so itself.
+        // MySQL 9 does not know this command any more, and says so itself.
         if matches!(self.sql_state.session().flags().server, sql::Server::MySql(version) if version >= 90_000)
         {
             return self.plain(incoming).await;
@@ -72,8 +71,8 @@ impl PooledSession {
         }
     }
 
-    /// Kills what an id leads to. The ids that the proxy gives out never reach a server: one of its own
-    /// threads may have the same.
+    /// Kills the session or thread that an id names. An id of the proxy never goes to a server, because one of the
+    /// server's own threads may have the same id.
     async fn kill_target(
         &mut self,
         sequence: u8,
@@ -102,7 +101,7 @@ impl PooledSession {
         }
     }
 
-    /// A session that sees to it itself.
+    /// Tells a session to carry out a kill of itself.
     async fn kill_session(
         &mut self,
         sequence: u8,
@@ -137,7 +136,8 @@ impl PooledSession {
         Ending::more(next)
     }
 
-    /// A statement answered here takes the place of the one before it. What others have asked for the session stays.
+    /// Makes a statement that the proxy has answered the last statement. Answers that others have saved for the session
+    /// stay.
     pub(crate) fn forget_past(&mut self) {
         self.sql_state.session_mut().answered(Answered::Statement);
         if self.sql_state.session().diagnostics().list == List::Empty {
@@ -153,7 +153,7 @@ impl PooledSession {
         Ending::last(After::Next)
     }
 
-    /// One's own statement, or connection: the backend does to the connection in use what it would do
+    /// Kills the session's own statement, or its connection: the backend does to the connection in use what it would do
     /// to a client's.
     async fn kill_self(
         &mut self,
@@ -200,7 +200,7 @@ impl PooledSession {
         }
     }
 
-    /// A session that has a connection of its own: its backend is told, which knows who may.
+    /// Kills a session that has a connection of its own. Its backend carries that out, and checks the privilege.
     async fn kill_passed(
         &mut self,
         sequence: u8,
@@ -225,7 +225,7 @@ impl PooledSession {
             }
             None => {
                 if scope == KillScope::Statement {
-                    // What runs there may be a script's hook, which the backend knows nothing of.
+                    // The session may be running a script's hook, which the backend does not know.
                     let session_registry = &self.env.relay.login.session_registry;
                     session_registry.end_hook_at(sub_pool.backend.id, thread_id);
                 }
@@ -242,7 +242,7 @@ impl PooledSession {
         let Some(conn) = self.held.connection_mut() else {
             return false;
         };
-        // What it asks is not its client's, and may make the server forget what sessions may ask.
+        // This question is not the client's, and may overwrite the answers that sessions can still ask for.
         let Ok(own) = ask_apart(&self.env.pool_env, conn, "SHOW GRANTS").await else {
             self.drop_lease(CloseReason::Broken);
             return false;
@@ -251,8 +251,8 @@ impl PooledSession {
         let_kill_others(&own.bytes)
     }
 
-    /// A kill of this session's own statement has come: it is on its way from here on. One before, if it has
-    /// arrived, was too early: the server had not begun.
+    /// Sends a kill of this session's own statement to its server. An earlier kill came too early: the server had not
+    /// begun.
     pub(crate) fn kill_own_statement(&mut self) {
         if let Some(running) = self.held.statement_to_kill() {
             let kill = self.kill_thread(running, KillScope::Statement);
@@ -260,11 +260,11 @@ impl PooledSession {
         }
     }
 
-    /// Has a thread killed, over another connection of the same account.
+    /// Starts a kill of a thread, over another connection of the same account.
     pub fn kill_thread(&self, running: &Running, scope: KillScope) -> JoinHandle<()> {
-        let desk = &self.env.pool;
+        let worker_pool = &self.env.pool;
         let backend = &running.backend;
-        let sub_pool = desk.sub_pool(backend, self.identity.key(), self.identity.login());
+        let sub_pool = worker_pool.sub_pool(backend, self.identity.key(), self.identity.login());
         let pool = Rc::clone(&self.env.pool);
         let thread_id = running.thread_id;
         tokio::task::spawn_local(async move {
@@ -272,11 +272,11 @@ impl PooledSession {
         })
     }
 
-    /// Waits until a kill has arrived, and takes it where it came too late: the next statement on
-    /// this connection may be another session's.
+    /// Waits until a kill has arrived. A kill that came too late is absorbed by a statement, because the next statement
+    /// on this connection may be another session's.
     pub async fn wait_for_kill(&mut self, kill: JoinHandle<()>) -> Result<(), SessionError> {
         let _ = timeout(TIMEOUT_KILL, kill).await;
-        // The statement that takes the kill empties the list of warnings.
+        // The statement that absorbs the kill empties the warning list, so the list is saved first.
         let keeping = timeout(TIMEOUT_ABSORB, Box::pin(self.keep_past())).await;
         if keeping.is_err() {
             self.drop_lease(CloseReason::Broken);

@@ -1,6 +1,6 @@
-//! A pooled session: read one command; what needs no backend is answered here; for the rest take a
-//! connection, make its state the session's, pass the command and its reply, note what changed, give
-//! the connection back; again.
+//! A pooled session. It reads one command, and answers it if no backend is needed. Otherwise it acquires a connection,
+//! gives it the session's state, passes on the command and the reply, notes what changed, and gives the connection
+//! back.
 
 pub(crate) mod hand_over;
 pub(crate) mod idle;
@@ -35,29 +35,29 @@ use session_parts::sql_state::SqlState;
 use session_parts::tracking::Tracking;
 use stats::statement_stats::Subject;
 
-/// One session. Fields are dropped in this order: the connection goes before the session's places.
+/// One pooled session. Its fields are dropped in this order: the connection before the session's places.
 pub struct PooledSession {
     /// The client.
     pub client: ClientSide,
-    /// The backend connection that it holds.
+    /// The backend connection that the session holds.
     pub held: Held,
-    /// What its worker gives it.
+    /// The worker's environment.
     pub env: Rc<EngineEnv>,
-    /// What others see of it and ask of it.
+    /// What other parts see of the session and ask of it.
     pub control: Rc<SessionControl>,
-    /// The settings, as they were at its login.
+    /// The settings at the session's login.
     pub settings: Arc<Settings>,
-    /// How long it keeps a connection.
+    /// How long the session keeps a connection.
     pub mode: SessionMode,
-    /// What its client's statements have made of it.
+    /// The state that the client's statements have made.
     pub sql_state: SqlState,
     pub(crate) tracking: Tracking,
-    /// Where its commands go.
+    /// Where the session's commands go.
     pub routing: Routing,
     /// The command that runs.
     pub command: CurrentCommand,
     pub(crate) explainer: &'static dyn Explainer,
-    /// Whose session it is.
+    /// The session's account and user.
     pub identity: Identity,
 }
 
@@ -70,7 +70,7 @@ pub trait CommandScript: Sized {
         incoming: Incoming,
     ) -> impl Future<Output = Result<After, SessionError>>;
 
-    /// COM_CHANGE_USER may have made the session another account's: the script that sees its commands from now on.
+    /// Returns the script that sees the session's commands after COM_CHANGE_USER, which may have changed the account.
     ///
     /// # Errors
     /// The account's scripts cannot be run.
@@ -80,9 +80,9 @@ pub trait CommandScript: Sized {
     ) -> Result<Option<Box<Self>>, SessionError>;
 }
 
-/// What explains sessions to their clients, and has the plans of statements read.
+/// Explains sessions to their clients, and has the plans of statements read.
 pub trait Explainer {
-    /// The answer to what the client of a session asks about the proxy.
+    /// Answers a question that the client of a session asks about the proxy.
     fn answer(
         &self,
         session: &mut PooledSession,
@@ -90,12 +90,12 @@ pub trait Explainer {
         text: &[u8],
     ) -> TextTable;
 
-    /// Has the plan of a statement read that has ended, unless nobody needs it.
+    /// Has the plan read of a statement that has ended, if the plan is needed.
     fn plan_later(&self, session: &PooledSession, due: &Subject, statement: &Statement<'_>);
 }
 
 impl PooledSession {
-    /// Whether scripts see its commands.
+    /// Whether scripts see the session's commands.
     pub(crate) fn has_scripts(&self) -> bool {
         let files = self.identity.account().script.as_deref();
         !files
@@ -103,12 +103,12 @@ impl PooledSession {
             .is_empty()
     }
 
-    /// The user that the client is, as its server would say in USER().
+    /// The client's user, as the server's USER() would name it.
     pub fn user(&self) -> &[u8] {
         &self.identity.key().user
     }
 
-    /// Command after command, until the end. A script, if there is one, sees each first.
+    /// Runs command after command, until the session ends. A script, if there is one, sees each command first.
     ///
     /// # Errors
     /// The session cannot go on.
@@ -140,13 +140,13 @@ impl PooledSession {
         }
     }
 
-    /// A command has come. Others see no statement of the session until its text is read.
+    /// Begins a command. Others see no statement of the session until its text is read.
     pub fn begin_command(&mut self, command: CurrentCommand) {
         self.command = command;
         self.control.set_digest(0);
     }
 
-    /// One command, up to the end of its reply.
+    /// Runs one command, up to the end of its reply.
     pub async fn act(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.keep_inherited();
         let mut arrived = self.arrived(incoming);
@@ -166,7 +166,7 @@ impl PooledSession {
             arrived if self.routing.optimistic().is_some() => {
                 Box::pin(self.optimistic(arrived)).await
             }
-            // An idle session needs no memory for a statement.
+            // This is boxed, because an idle session needs no memory for a statement.
             Arrived::Query(query) => Box::pin(self.query(query)).await,
             Arrived::Other(incoming)
                 if incoming.command == Command::STMT_EXECUTE && !incoming.is_cut =>
@@ -231,7 +231,7 @@ impl PooledSession {
         Ok(After::Next)
     }
 
-    /// The session has ended well: what it held ends, and the connection goes back.
+    /// Ends a session without an error: ends its state on the connection, and gives the connection back.
     pub async fn leave(&mut self) {
         if self.held.has_connection() {
             self.begin_anew().await;
@@ -241,7 +241,7 @@ impl PooledSession {
 
     /// Ends a session that cannot go on: tells the client what it can still be told.
     pub async fn break_off(&mut self, cut: &SessionError) {
-        // Closing it undoes what is open there.
+        // Closing the connection rolls back what is open there.
         self.drop_lease(CloseReason::Broken);
         let (client, scratch) = (self.client.leg_mut(), &self.env.pool_env.scratch);
         if !takes_the_reason(&self.control, client, scratch, &cut.failure).await {
@@ -253,7 +253,7 @@ impl PooledSession {
         }
     }
 
-    /// The backend whose connection is held, by name.
+    /// The name of the backend whose connection is held, or else of the session's own backend.
     pub fn backend_name(&self) -> Option<String> {
         let at_home = || self.routing.home().map(|home| home.name.clone());
         let held = self.held.backend().map(|backend| backend.name.clone());

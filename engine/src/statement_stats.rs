@@ -22,7 +22,7 @@ use stats::parent::TraceParent;
 use stats::statement_stats::{Answer, StatementEnd, Subject};
 
 impl PooledSession {
-    /// Reads a statement's facts, and returns its digest where that is wanted; `for_lanes`: by whoever asks.
+    /// Reads a statement's facts, and returns its digest if that is wanted. `for_lanes`: the caller wants it.
     #[inline]
     pub(crate) fn read_digest(
         &mut self,
@@ -42,7 +42,7 @@ impl PooledSession {
         Some(digest)
     }
 
-    /// Takes note of a long text that was read before its turn. Returns the hash of its digest; none: it was not read.
+    /// Notes a long text that was read before its turn. Returns the hash of its digest. `None`: it was not read.
     #[inline]
     pub(crate) fn note_read_ahead(&mut self, query: &mut QueryCommand) -> Option<u64> {
         match query.facts_ahead() {
@@ -61,7 +61,7 @@ impl PooledSession {
         Some(hash)
     }
 
-    /// The text that runs now, by its digest.
+    /// Notes the text that runs now, by its digest.
     #[inline]
     fn note_digest(
         &mut self,
@@ -82,7 +82,7 @@ impl PooledSession {
         });
     }
 
-    /// What is prepared is executed.
+    /// Notes the execution of a prepared statement.
     #[inline]
     pub(crate) fn note_execution_of(&mut self, key: &StatementKey, bytes: usize) {
         let insight = &self.env.relay.recorder.stats;
@@ -101,7 +101,7 @@ impl PooledSession {
         });
     }
 
-    /// What came with the current statement may say in which span it was said.
+    /// Takes the trace parent of the current statement from its query attributes.
     pub(crate) fn note_attributes(&mut self, attributes: &[QueryAttribute<'_>]) {
         let tracing = self.env.relay.recorder.stats.wants().tracing;
         if let (Some((_, TraceParents::Follow)), Some(subject)) =
@@ -112,11 +112,11 @@ impl PooledSession {
         }
     }
 
-    /// The current statement has had its reply, or was answered with an error. It is returned where it
-    /// is due to be explained.
+    /// Notes that the current statement has had its reply, or an error. Returns the statement if it is due to be
+    /// explained.
     #[inline]
     pub(crate) fn note_statement(&mut self, done: &Done) -> Option<Subject> {
-        // What is said again is not said by the client.
+        // A statement that the proxy repeats is not the client's.
         if self.command.delivery == Delivery::Nobody {
             return None;
         }
@@ -148,7 +148,7 @@ impl PooledSession {
         is_due.then_some(subject)
     }
 
-    /// The current statement was answered with this error, and is at no backend.
+    /// Notes that the current statement was answered with this error. `backend`: the backend that the error belongs to.
     #[cold]
     pub(crate) fn note_failed(&mut self, payload: &[u8], backend: Option<BackendId>) {
         let failed = (self.command.subject.take(), ErrPacket::decode(payload));
@@ -163,8 +163,8 @@ impl PooledSession {
         self.note_own_answer(&subject, Some(&error), backend, ended);
     }
 
-    /// The current statement, if it has not been noted, was answered by the proxy alone, and not with
-    /// an error.
+    /// Notes that the proxy alone has answered the current statement, without an error, unless the statement is noted
+    /// already.
     #[inline]
     pub(crate) fn note_answered(&mut self) {
         if let Some(subject) = self.command.subject.take() {
@@ -177,7 +177,7 @@ impl PooledSession {
         }
     }
 
-    /// The session ends within the current statement, if there is one.
+    /// Notes that the session ends within the current statement, if there is one.
     #[cold]
     pub(crate) fn note_cut_off(&mut self, failure: &Failure) {
         match failure.err_payload(true) {
@@ -206,7 +206,7 @@ impl PooledSession {
         self.note_end(subject, &end);
     }
 
-    /// How much of its time the current statement was in the proxy, and how much it waited its turn.
+    /// The part of `time` that the current statement spent in the proxy, and the part that it waited in a queue.
     fn share(&self, time: Duration) -> (Duration, Duration) {
         match self.command.timing.has_queued() {
             true => (Duration::ZERO, time),

@@ -11,7 +11,7 @@ use command::text_table::TextTable;
 use engine::session::PooledSession;
 use stats::spread::Spreads;
 
-/// The answer to what a statement's text asks.
+/// Answers the question in a statement's text.
 pub(crate) fn answer(
     session: &mut PooledSession,
     question: ProxyExplain,
@@ -41,7 +41,7 @@ fn transaction_in_words(session: &PooledSession) -> String {
     }
 }
 
-/// What has become of the statements of all sessions, since the start.
+/// How many statements of all sessions have used lanes, and why others have not, since the start.
 fn explain_lanes(session: &PooledSession) -> TextTable {
     let mut answer = TextTable::new(&["what", "why", "statements"]);
     for (what, why, count) in session.env.shared.lane_counts.sums() {
@@ -50,7 +50,7 @@ fn explain_lanes(session: &PooledSession) -> TextTable {
     answer
 }
 
-/// How long statements have waited here and backends have taken for them, since the start.
+/// How long statements have waited in the proxy, and backends have taken for them, since the start.
 fn explain_times(session: &PooledSession) -> TextTable {
     let mut answer = TextTable::new(&[
         "cluster",
@@ -87,7 +87,7 @@ fn explain_times(session: &PooledSession) -> TextTable {
     answer
 }
 
-/// What is known of the session, an item a row.
+/// The state of the session, one item in each row.
 fn explain_session(session: &PooledSession) -> TextTable {
     let mut answer = TextTable::new(&["item", "value"]);
     let state = session.sql_state.session();
@@ -143,7 +143,7 @@ fn explain_session(session: &PooledSession) -> TextTable {
     answer
 }
 
-/// The rules, each with how often it has matched since the start, by all workers.
+/// The rules, with how often each has matched since the start, in all workers.
 fn explain_rules(session: &PooledSession) -> TextTable {
     let columns = [
         "rule",
@@ -183,7 +183,7 @@ fn explain_rules(session: &PooledSession) -> TextTable {
     answer
 }
 
-/// What was found of a statement.
+/// The findings about a statement.
 fn findings(explanation: &Explanation) -> TextTable {
     let mut answer = TextTable::new(&["step", "subject", "finding"]);
     for finding in explanation.findings() {
@@ -192,7 +192,7 @@ fn findings(explanation: &Explanation) -> TextTable {
     answer
 }
 
-/// Average, median, 99th percentile and the longest.
+/// The average, the median, the 99th percentile and the longest time.
 fn in_microseconds(times: &Spreads) -> [String; 4] {
     [
         times.average(),

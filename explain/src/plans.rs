@@ -1,7 +1,7 @@
-//! A statement that has ended is explained: by a session without a client, of the same account and with the
-//! same settings, over a connection that nobody waits for. On a replica, where there is one; then what writes
-//! is planned as the SELECT of the rows that it reads, since servers that only read explain nothing else. The
-//! client's session knows nothing of it.
+//! Explains a statement that has ended. A session without a client does that, with the same account and settings, over
+//! a connection that no client waits for. It asks a replica, if there is one. There a statement that writes is planned
+//! as the SELECT of the rows that it reads, because read-only servers explain nothing else. The client's session does
+//! not notice.
 
 mod planner;
 mod questions;
@@ -30,28 +30,29 @@ use stats::plans::reading::{self, Line};
 use stats::plans::store::PlanKey;
 use stats::statement_stats::Subject;
 
-/// Longer statements are not explained.
+/// Statements with more bytes are not explained.
 const STATEMENT_BYTES_MAX: usize = 64 << 10;
 
-/// So many statements of a worker's may wait to be explained, one after the other.
+/// The most statements of one worker that may wait to be explained, one after the other.
 const WAITING_MAX: u32 = 16;
 
-/// In front of what only reads.
+/// The statement before an EXPLAIN of a statement that only reads.
 const READ_ONLY: &[u8] = b"START TRANSACTION READ ONLY";
 
-/// A connection that others need is looked for so often again.
+/// How often the proxy looks again for a connection that no other session needs.
 const TRIES: u32 = 10;
 
-/// After so long.
+/// The pause between two of these tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Columns of so many tables of a plan are asked for.
+/// The most tables of a plan whose columns are asked for.
 const SCANS_MAX: usize = 8;
 
-/// MySQL's error where its hypergraph optimizer has no plan in rows.
+/// MySQL's error if its hypergraph optimizer has no plan in rows.
 const NOT_IN_ROWS: u16 = 3999;
 
-/// What keeps a session's statements from being planned elsewhere: names that only it has, locks of its own.
+/// State because of which a session's statements cannot be planned elsewhere: names that only the session has, and its
+/// locks.
 const OWN: &[Pin] = &[
     Pin::TemporaryTable,
     Pin::TableLock,
@@ -63,14 +64,14 @@ const OWN: &[Pin] = &[
 struct Explaining {
     key: PlanKey,
     cluster: ClusterId,
-    /// As it was said, where it writes.
+    /// The client's text, if it writes.
     writing: Option<Vec<u8>>,
-    /// As a SELECT.
+    /// The statement as a SELECT.
     reading: Option<Vec<u8>>,
     sources: Vec<PlannedTable>,
 }
 
-/// Has a statement explained that has ended, if it may be, and nobody has asked about its like of late.
+/// Has a statement explained that has ended, if it may be, and if no statement with its digest was explained lately.
 #[cold]
 pub(crate) fn explain_later(session: &PooledSession, due: &Subject, statement: &Statement<'_>) {
     let Some(explaining) = explaining(session, due, statement) else {
@@ -103,7 +104,7 @@ pub(crate) fn explain_later(session: &PooledSession, due: &Subject, statement: &
     tokio::task::spawn_local(explain(Planner { session: double }, registered, explaining));
 }
 
-/// Answers come as UTF-8, in whatever its client's session has wished to hear them.
+/// Makes answers come as UTF-8, whatever character set the client's session has asked for.
 fn answer_in_utf8(session: &mut PooledSession) {
     let values = &session.env.pool_env.store.values;
     let values = values.with(
@@ -114,7 +115,7 @@ fn answer_in_utf8(session: &mut PooledSession) {
     session.sql_state.session_mut().change_user(values);
 }
 
-/// None: it is not fit for that.
+/// Prepares the statement for EXPLAIN. `None`: it cannot be explained.
 fn explaining(session: &PooledSession, due: &Subject, ended: &Statement<'_>) -> Option<Explaining> {
     let pins = session.pins();
     if OWN.iter().any(|pin| pins.has(*pin)) {
@@ -125,7 +126,7 @@ fn explaining(session: &PooledSession, due: &Subject, ended: &Statement<'_>) -> 
     if statement.len() > STATEMENT_BYTES_MAX {
         return None;
     }
-    // Its parameters are values now.
+    // The text has values in place of parameters now.
     let filled = match ended {
         Statement::Execution(_) => Cow::Owned(sql::facts(&statement, flags)),
         _ => Cow::Borrowed(ended.facts()),
@@ -154,7 +155,7 @@ fn explaining(session: &PooledSession, due: &Subject, ended: &Statement<'_>) -> 
 
 async fn explain(mut planner: Planner, registered: Registered, explaining: Explaining) {
     let env = Rc::clone(&planner.session.env);
-    // One after the other: at most one connection of each worker's is busy with that.
+    // One after the other: at most one connection of each worker is busy with plans.
     let turn = env.relay.recorder.stats.explaining.acquire().await;
     let came = planner.plan_of(&explaining).await;
     planner.end_planning().await;
@@ -191,7 +192,7 @@ impl Planner {
             (None, None) => return Err("it is nothing that can be explained".to_owned()),
         };
         if explaining.writing.as_ref() != Some(statement) {
-            // A view's functions may do anything, and servers run some views to plan the rest.
+            // The functions of a view may do anything, and servers run some views to plan the rest.
             self.ask_within(READ_ONLY, TIMEOUT_EXPLAIN, ANSWER_BYTES_MAX)
                 .await?;
         }
@@ -205,7 +206,7 @@ impl Planner {
             name_table(line, &explaining.sources, schema);
         }
         if lines.iter().any(wants_columns) {
-            // Without it only the columns are missing.
+            // Without the JSON plan only the columns are missing.
             let json = self.ask_json(statement).await.unwrap_or_default();
             for line in lines
                 .iter_mut()
@@ -219,7 +220,7 @@ impl Planner {
         Ok(lines)
     }
 
-    /// A replica that takes reads, if what is asked can be asked there; the session's own backend else.
+    /// A replica that takes reads, if the question can be asked there, or else the session's own backend.
     fn backend_to_ask(&mut self, explaining: &Explaining) -> Result<Arc<Backend>, Refusal> {
         if explaining.reading.is_some()
             && let Ok(replica) = self
@@ -232,7 +233,7 @@ impl Planner {
         own.map_err(|none| none.to_string())
     }
 
-    /// Takes a connection, in the usual case one that nobody else needs, and makes it like the session.
+    /// Takes a connection, in the usual case one that no other session needs, and gives it the session's state.
     async fn take_free(&mut self, backend: &Arc<Backend>) -> Result<(), Refusal> {
         let mut free = self.session.check_out_if_free(backend).await;
         for _ in 0..TRIES {
@@ -244,7 +245,7 @@ impl Planner {
         }
         let mut lease = match free {
             Some(lease) => lease,
-            // Where all are in use all the time, it waits for its turn as clients do.
+            // If all connections are always in use, this session waits in the queue like clients.
             None => {
                 let lease = self.session.check_out(backend, None).await;
                 lease.map_err(|failure| failure.cause)?
@@ -265,12 +266,12 @@ impl Planner {
     }
 }
 
-/// Whether a table's columns are to be asked for: it is read whole, and not all of it is wanted.
+/// Whether a table's columns are to be asked for: the whole table is read, and not all rows are wanted.
 fn wants_columns(line: &Line) -> bool {
     line.is_full_scan() && line.is_filtered()
 }
 
-/// Says which table a line is about, where the statement tells that in one way only.
+/// Sets the table that a line is about, if the statement names only one such table.
 fn name_table(line: &mut Line, sources: &[PlannedTable], schema: &str) {
     let Some(alias) = line
         .alias
@@ -289,13 +290,13 @@ fn name_table(line: &mut Line, sources: &[PlannedTable], schema: &str) {
                 .map_or_else(|| schema.to_owned(), shown);
             Some((schema, shown(&one.table)))
         }
-        // A view's own table, or one of two that are called the same: its name, if it is one.
+        // The table of a view, or one of two with the same alias: its name is used, if it is a table's name.
         (None, _) => Some((schema.to_owned(), alias)),
         (Some(_), Some(_)) => None,
     };
 }
 
-/// What stands in front of a statement whose plan is wanted in rows: MySQL has had other formats by default.
+/// The words before a statement whose plan is wanted in rows: newer MySQL may have another default format.
 fn explain_rows(server: Server) -> String {
     match server {
         Server::MySql(version) if version >= 50_605 => "EXPLAIN FORMAT=TRADITIONAL ".to_owned(),

@@ -1,5 +1,5 @@
-//! EXPLAIN ROUTE: where a statement would go now, and why: its facts, what rules and hints say, what it
-//! wants, what is found of every backend. Nothing is sent.
+//! EXPLAIN ROUTE: where a statement would go now, and why. It shows the statement's facts, the rules and hints that
+//! apply, the role that it wants, and the findings about each backend. Nothing is sent.
 
 use route::{Arrival, BackendId, Considered, Explanation, Roles, Wish};
 use sql::Facts;
@@ -8,7 +8,7 @@ use crate::written::shown;
 use command::target::CommandTarget;
 use engine::session::PooledSession;
 
-/// What would become of a statement.
+/// Explains the route that a statement would take.
 pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explanation {
     let mut told = Explanation::default();
     let mut facts = sql::facts(text, session.sql_state.session().flags());
@@ -30,7 +30,7 @@ pub(crate) fn explain_route(session: &mut PooledSession, text: &[u8]) -> Explana
     told
 }
 
-/// Returns the backend that is decided for.
+/// Returns the backend that the statement would go to.
 fn tell_way(
     session: &mut PooledSession,
     told: &mut Explanation,
@@ -53,7 +53,7 @@ fn tell_way(
         .is_some_and(|it| it.directs());
     let roles = match command_target {
         CommandTarget::Ordered(roles) => Some(roles),
-        // The session's own would do.
+        // The session's own backend fits.
         CommandTarget::Home if is_ordered => Some(session.routing.settings().roles()),
         _ => None,
     };

@@ -2,7 +2,7 @@
 
 use route::Written;
 
-/// What must be seen, in words.
+/// The writes that must be seen, in words.
 pub(crate) fn shown(written: &Written) -> String {
     match written {
         Written::Nothing => "nothing in particular".to_owned(),

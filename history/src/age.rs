@@ -1,25 +1,25 @@
-//! How old rows are. They say when they began by the clock of the machine, and that may be set: one that jumps ahead
-//! makes nothing older. Then a clock that nobody sets goes on from there, until all that was written
-//! before the jump has had its time.
+//! Measures the age of rows. Rows have their begin by the wall clock, which can be set. If it jumps ahead, rows
+//! must not be deleted as too old at once. Then a monotonic clock goes on from the time before the jump, for one
+//! retention period.
 
 use std::time::Instant;
 
 use system::Clock;
 
-/// More than a clock is corrected by from one interval to the next, in seconds.
+/// A correction of the clock between two intervals is at most this many seconds. A larger step is a jump.
 const CORRECTION_MAX: i64 = 60;
 
-/// A moment, in seconds.
+/// A moment by both clocks, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Now {
-    /// Since 1970, as the machine says.
+    /// Seconds since 1970, by the wall clock.
     pub wall: i64,
-    /// Since any beginning, by a clock that nobody sets.
+    /// Seconds since any fixed moment, by the monotonic clock.
     pub steady: i64,
 }
 
 impl Now {
-    /// This moment. `beginning`: the beginning of the clock that nobody sets.
+    /// Returns this moment. `beginning` is the zero of the monotonic clock.
     pub fn since(beginning: Instant, clock: &Clock) -> Self {
         let steady = clock.since(beginning).as_secs();
         Self {
@@ -28,23 +28,24 @@ impl Now {
         }
     }
 
-    /// Seconds since 1970, as the machine says.
+    /// Returns the seconds since 1970, by the wall clock.
     pub fn wall_clock(clock: &Clock) -> i64 {
         i64::try_from(clock.unix_time().as_secs()).unwrap_or(i64::MAX)
     }
 }
 
-/// The time by which rows are old.
+/// The time by which the age of rows is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Age {
     time: i64,
     steady: i64,
-    /// Since when the machine's clock is ahead of it.
+    /// Since when the wall clock is ahead of this time, by the monotonic clock.
     ahead_since: Option<i64>,
 }
 
 impl Age {
-    /// Begins with rows of which the newest began then. The machine is believed, unless all of them would go.
+    /// Starts with a database whose newest row began at `newest`. Uses the wall clock, unless all rows would then
+    /// be too old.
     pub fn new(newest: Option<i64>, now: Now, retention: i64) -> Self {
         let is_alive = |newest: &i64| *newest >= now.wall.saturating_sub(retention);
         Self {
@@ -57,7 +58,7 @@ impl Age {
         }
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub fn time(&mut self, now: Now, retention: i64) -> i64 {
         let expected = self.time.saturating_add(now.steady - self.steady);
         self.steady = now.steady;

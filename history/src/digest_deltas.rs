@@ -1,30 +1,29 @@
-//! What digests have cost between two readings: workers count from the start, or from when they were told to
-//! begin anew.
+//! The cost of digests between two readings. Workers count from their start, or from their last reset.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use stats::{Alike, Counts, DigestRow, StatementStatsView};
 
-/// Everything that was counted at a look.
+/// All counts of one reading.
 #[derive(Default)]
 pub struct Counted {
     rows: HashMap<(usize, Alike), Counts>,
     all: Counts,
 }
 
-/// What has come since.
+/// The difference between two readings.
 pub struct Grown {
-    /// Digests, those that have taken the longest first.
+    /// The digests with the longest total time, longest first.
     pub rows: Vec<DigestRow>,
-    /// All the others together.
+    /// The sum of all other digests.
     pub other_digests: Counts,
-    /// What to compare with the next time.
+    /// The counts to compare the next reading with.
     pub counted: Counted,
 }
 
 impl Counted {
-    /// What has come since, with so many rows at most.
+    /// Returns the difference to this reading, with at most `rows_max` digests.
     pub fn grown(&self, view: StatementStatsView, rows_max: usize) -> Grown {
         let mut counted = Self {
             rows: HashMap::with_capacity(view.digests.len()),
@@ -56,7 +55,7 @@ impl Counted {
         rows.truncate(rows_max);
         let mut kept = Counts::default();
         rows.iter().for_each(|row| kept.add(&row.counts));
-        // Rows that made room meanwhile are in all that was counted, and have none of their own.
+        // A digest that was dropped meanwhile is included in the total counts, but has no row.
         let all = since(&counted.all, Some(&self.all));
         Grown {
             rows,
@@ -66,7 +65,7 @@ impl Counted {
     }
 }
 
-/// What has come since; where there are fewer, they have been counted from nothing again.
+/// Returns the difference of two counts. If the counts were reset, all of `now` is new.
 fn since(now: &Counts, before: Option<&Counts>) -> Counts {
     match before {
         Some(before) if is_same(now, before) => now.since(before),
@@ -74,12 +73,12 @@ fn since(now: &Counts, before: Option<&Counts>) -> Counts {
     }
 }
 
-/// Whether both have been counted from the same beginning on.
+/// Whether both counts began at the same time.
 fn is_same(now: &Counts, before: &Counts) -> bool {
     before.count <= now.count && before.first_seen == now.first_seen
 }
 
-/// The hash as people are shown it, and the text.
+/// Returns the digest's hash in hexadecimal notation, and its text.
 pub fn named(row: &DigestRow) -> (String, Arc<str>) {
     let digest = stats::hexadecimal(row.digest);
     (digest, Arc::clone(&row.text))

@@ -1,8 +1,8 @@
-//! How the history of digests is shown: the columns of `digest_history`, each with what it is made of in the database.
+//! The columns of the view `digest_history`, each with its SQL expression.
 
 use crate::view::{HistoryView, columns};
 
-/// See the module.
+/// The view `digest_history`.
 pub static DIGEST_HISTORY: HistoryView = HistoryView {
     name: "digest_history",
     about: "What digests have cost from interval to interval, kept in a file over restarts, if wanted.",

@@ -1,5 +1,5 @@
-//! What has happened of late to the proxy as a whole: backends, the configuration, kills. The log says the
-//! same and more; here it can be asked for.
+//! Recent events of the proxy as a whole: backends, the configuration, kills. The log has the same events and more,
+//! but these can be queried.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,51 +8,51 @@ use jiff::Timestamp;
 use route::{Backend, Duty, Health, Topology};
 use system::Clock;
 
-/// How many are kept; the oldest go.
+/// How many events are kept. The oldest events are deleted.
 const EVENTS_MAX: usize = 1000;
 
-/// The longest text, in bytes.
+/// The maximum length of a text, in bytes.
 const TEXT_BYTES_MAX: usize = 1000;
 
-/// What has happened.
+/// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its number, from 1.
+    /// The event's number, from 1.
     pub id: u64,
-    /// When.
+    /// When the event happened.
     pub time: Timestamp,
-    /// Of which kind.
+    /// The kind of event.
     pub kind: EventKind,
-    /// To what: a backend, a setting, a session.
+    /// The backend, setting or session that the event is about.
     pub subject: String,
-    /// What, for people.
+    /// A description for people.
     pub text: String,
-    /// Who has done it; none: nobody, it has happened.
+    /// The user who caused the event; none if no user did.
     pub user: Option<String>,
 }
 
-/// Of which kind an event is.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// Something has become of a backend.
+    /// The state of a backend has changed.
     Backend,
-    /// A setting has become another.
+    /// A setting has changed.
     Change,
-    /// The file has been read again, or not; or it has been written.
+    /// The configuration file was read again, could not be read, or was written.
     File,
-    /// A session, or its statement, has been ended.
+    /// A session or its statement was killed.
     Kill,
-    /// Counts begin from nothing.
+    /// Counters were reset.
     Reset,
-    /// The digests' history cannot be written, or can again.
+    /// The history of digests cannot be written, or can be written again.
     History,
-    /// Spans cannot be sent, or can be again.
+    /// Spans cannot be sent, or can be sent again.
     Traces,
-    /// Metrics cannot be sent, or can be again.
+    /// Metrics cannot be sent, or can be sent again.
     Metrics,
 }
 
-/// The last ones.
+/// The recent events.
 #[derive(Debug)]
 pub struct Events {
     clock: Clock,
@@ -66,7 +66,7 @@ struct Kept {
 }
 
 impl EventKind {
-    /// As people are told it.
+    /// The name, as people see it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Backend => "backend",
@@ -82,7 +82,7 @@ impl EventKind {
 }
 
 impl Events {
-    /// Nothing has happened yet. Events get their time from this clock.
+    /// Starts without events. `clock` gives events their time.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -90,7 +90,7 @@ impl Events {
         }
     }
 
-    /// Something has happened.
+    /// Adds an event.
     pub fn note(
         &self,
         kind: EventKind,
@@ -116,14 +116,14 @@ impl Events {
         }
     }
 
-    /// How the backends are at first.
+    /// Adds events for the first state of the backends.
     pub fn begin(&self, first: &Topology) {
         for backend in &first.backends {
             self.compare_health(&Health::Unknown, backend);
         }
     }
 
-    /// What has become of the backends between two snapshots.
+    /// Adds events for the differences between two snapshots of the backends.
     pub fn compare(&self, before: &Topology, after: &Topology) {
         for backend in &after.backends {
             match before.backends.iter().find(|it| it.id == backend.id) {
@@ -169,7 +169,7 @@ impl Events {
         self.note(EventKind::Backend, &backend.name, text, None);
     }
 
-    /// Those kept, the oldest first.
+    /// Returns the kept events, oldest first.
     pub fn all(&self) -> Vec<Arc<Event>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.events.iter().cloned().collect()

@@ -1,5 +1,4 @@
-//! What the proxy remembers of its past: what has happened to it of late, what digests have cost, and its load, interval
-//! by interval.
+//! The proxy's record of its past: recent events, the cost of digests, and the load, interval by interval.
 //!
 //! ```text
 //!   Observed (the admin port: workers, the kernel)
@@ -12,10 +11,11 @@
 //!   events: what has happened to backends, the configuration and sessions, the last thousand, in memory
 //! ```
 //!
-//! A thread of its own looks and writes ([`History::start`]); nobody waits for the disk. What cannot be written stays
-//! counted, and is written with the next interval. Age (`age`) and bytes (`store`) bound what is kept.
+//! A separate thread collects and writes the history ([`History::start`]), so nothing else waits for the disk. If
+//! an interval cannot be written, its counts are written with the next interval. Age (`age`) and size (`store`)
+//! limit the history.
 //!
-//! This crate knows no worker and no table of the admin port.
+//! This crate does not depend on workers or on tables of the admin port.
 
 #![forbid(unsafe_code)]
 
@@ -56,30 +56,30 @@ pub use location::StateFolder;
 use recorder::HistoryRecorder;
 pub use view::{HistoryColumn, HistoryValue, HistoryView};
 
-/// What the history is made of. Its methods are called once an interval, in the history's thread.
+/// The source of the history's data. The history's thread calls these methods once per interval.
 pub trait Observed: Send + 'static {
     /// The clock and the threads of the process.
     fn system(&self) -> System;
-    /// The settings that hold.
+    /// The current settings.
     fn config(&self) -> Arc<Config>;
-    /// What is counted of statements; none: a worker has not answered, and a part of the counts would look like a
-    /// count from nothing the next time.
+    /// The statement counters. None if a worker has not answered, because incomplete counters would look like a
+    /// reset the next time.
     fn statements(&self) -> impl Future<Output = Option<StatementStatsView>>;
-    /// How long statements have taken since the start.
+    /// The histograms of the statements' times since the start.
     fn times(&self) -> Vec<TimesView>;
-    /// What workers tell of their sessions; none: a worker has not answered.
+    /// The workers' reports of their sessions. None if a worker has not answered.
     fn workers(&self) -> impl Future<Output = Option<Vec<WorkerView>>>;
-    /// The processor time that the process has taken, and the bytes of memory that it has.
+    /// The processor time that the process has used, and its memory in bytes.
     fn usage(&self) -> Option<(Duration, u64)>;
 }
 
-/// Time between two looks whether something is due.
+/// How often the thread checks whether an interval is over.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How long the last interval may take when the proxy ends.
+/// How long the last write may take when the proxy stops.
 const TIMEOUT_END: Duration = Duration::from_secs(3);
 
-/// The history's thread, and what is to be known of it.
+/// The history's thread, and its state for readers.
 pub struct History {
     facts: Facts,
     stop: Option<oneshot::Sender<()>>,
@@ -87,10 +87,10 @@ pub struct History {
 }
 
 impl History {
-    /// Begins to keep it.
+    /// Starts the history's thread.
     ///
     /// # Errors
-    /// The kernel's: there is no thread to be had.
+    /// The kernel cannot create a thread.
     pub fn start(
         observed: impl Observed,
         events: &Arc<Events>,
@@ -119,20 +119,20 @@ impl History {
         })
     }
 
-    /// Where it is told how it fares.
+    /// The state of the history, for readers.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Writes what the last interval has been so far, unless that takes too long.
+    /// Writes the unfinished last interval, unless that takes too long.
     pub fn end(&mut self) {
         drop(self.stop.take());
-        // One whose disk hangs is left behind.
+        // If the disk hangs, do not wait for the thread.
         let _ = self.ended.recv_timeout(TIMEOUT_END);
     }
 }
 
-/// The thread's life.
+/// The thread's main function.
 async fn keep(
     mut recorder: HistoryRecorder,
     observed: impl Observed,
@@ -142,7 +142,7 @@ async fn keep(
     let beginning = recorder.clock.steady();
     let first = observed.config();
     if first.has_http_callers() {
-        // What an earlier process has written is there at once.
+        // The data of an earlier process is available at once.
         recorder.begin(&first.statement_stats);
     }
     loop {
@@ -160,7 +160,7 @@ async fn keep(
     }
 }
 
-/// Writes what digests have cost, if it is time.
+/// Writes an interval of digests, if it is due.
 async fn note_digests(
     recorder: &mut HistoryRecorder,
     observed: &impl Observed,
@@ -179,7 +179,7 @@ async fn note_digests(
     }
 }
 
-/// Writes the load, if it is time.
+/// Writes an interval of the load, if it is due.
 async fn note_load(
     recorder: &mut HistoryRecorder,
     observed: &impl Observed,

@@ -1,5 +1,5 @@
-//! The load of the proxy between two looks: what statements took, backend by backend, what the process needed, and
-//! how many sessions there were.
+//! The load of the proxy between two samples: how long statements took, for each backend; the processor time and
+//! memory of the process; and the number of sessions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,34 +9,34 @@ use registry::worker_view::{SessionState, StepsView, TimesView, WorkerView};
 use crate::age::Now;
 use crate::span::Span;
 
-/// What was counted at a look.
+/// The counters at the time of a sample.
 pub struct LoadCounts {
     times: BTreeMap<String, StatementTimes>,
-    /// Processor time since the start.
+    /// The processor time since the start of the process.
     cpu: Option<Duration>,
     resident_bytes: Option<u64>,
     sessions: Option<SessionCounts>,
 }
 
-/// Sessions at one moment.
+/// The number of sessions at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SessionCounts {
-    /// All of them.
+    /// All sessions.
     pub all: usize,
-    /// Those that execute a statement.
+    /// Sessions that are executing a statement.
     pub running: usize,
-    /// Pooled sessions that keep a connection.
+    /// Pooled sessions that keep a backend connection.
     pub pinned: usize,
 }
 
-/// How many statements took how long, since the start.
+/// Histograms of the statements' times since the start.
 #[derive(Debug, Clone, Default)]
 struct StatementTimes {
     waited: StepCounts,
     taken: StepCounts,
 }
 
-/// So many took less than each of some durations, which grow.
+/// A cumulative histogram: for each duration, in ascending order, how many statements took less.
 #[derive(Debug, Clone, Default)]
 struct StepCounts {
     steps: Vec<(Duration, u64)>,
@@ -46,25 +46,25 @@ struct StepCounts {
 /// One row of the history.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LoadRow {
-    /// The backend; none: all of the proxy.
+    /// The backend; none for the row of the whole proxy.
     pub backend: Option<String>,
-    /// Statements that were answered.
+    /// The number of statements that were answered.
     pub statements: u64,
-    /// At backends: half of them, 95 of a hundred and 99 of a hundred took no longer.
+    /// The times at backends: 50th, 95th and 99th percentile.
     pub taken: [Duration; 3],
-    /// In the proxy: 99 of a hundred waited no longer.
+    /// The waiting time in the proxy: 99th percentile.
     pub waited_p99: Duration,
-    /// The row of all of the proxy has the sessions, if all workers have answered.
+    /// The sessions; only in the row of the whole proxy, and only if all workers have answered.
     pub sessions: Option<SessionCounts>,
-    /// The same row has the processor time.
+    /// The processor time; only in the row of the whole proxy.
     pub cpu: Option<Duration>,
-    /// The same row has the memory.
+    /// The memory in bytes; only in the row of the whole proxy.
     pub resident_bytes: Option<u64>,
 }
 
 impl LoadCounts {
-    /// Now. `workers`: what they tell, if all of them have answered. `usage`: the processor time that the process has
-    /// taken, and its bytes of memory.
+    /// Takes a sample. `workers` is none unless all workers have answered. `usage` is the processor time and the
+    /// memory of the process, in bytes.
     pub fn new(
         times: Vec<TimesView>,
         workers: Option<&[WorkerView]>,
@@ -84,7 +84,8 @@ impl LoadCounts {
         }
     }
 
-    /// What has come since another look: a row for each backend that has answered, and one for all of the proxy.
+    /// Returns the difference to an earlier sample: a row for each backend that has answered statements, and one
+    /// for the proxy.
     pub fn since(&self, before: &Self) -> Vec<LoadRow> {
         let mut rows = Vec::new();
         let mut all = StatementTimes::default();
@@ -160,7 +161,7 @@ impl StepCounts {
         self.count += more.count;
     }
 
-    /// What has come since; counts that are lower than before have begun from nothing.
+    /// Returns the difference to an earlier histogram. If the count is lower than before, the counters were reset.
     fn since(&self, before: &Self) -> Self {
         if before.count > self.count {
             return self.clone();
@@ -173,7 +174,7 @@ impl StepCounts {
         }
     }
 
-    /// This share of all took no longer. Within a step they count as spread evenly.
+    /// Returns a quantile. Within a step, the times count as evenly distributed.
     fn quantile(&self, share: f64) -> Duration {
         if self.count == 0 {
             return Duration::ZERO;
@@ -190,24 +191,24 @@ impl StepCounts {
             }
             (begin, below) = (*end, *count);
         }
-        // Longer than the last step ends.
+        // The quantile is beyond the last step.
         begin
     }
 }
 
-/// When looks are due, and the last one.
+/// Decides when samples are due, and keeps the last one.
 pub struct LoadRecorder {
     last: Option<LoadCounts>,
-    /// When the interval has begun, in seconds since 1970.
+    /// When the interval began, in seconds since 1970.
     start: i64,
-    /// The same by a clock that nobody sets.
+    /// When the interval began by the monotonic clock, in seconds.
     steady: i64,
-    /// When it was last tried to write an interval.
+    /// When the recorder last tried to write an interval, in seconds since 1970.
     tried: i64,
 }
 
 impl LoadRecorder {
-    /// Nothing has been looked at.
+    /// A recorder without a sample.
     pub fn new(wall: i64) -> Self {
         Self {
             last: None,
@@ -217,13 +218,13 @@ impl LoadRecorder {
         }
     }
 
-    /// Whether a look is due: the first, and one at each multiple of the interval, by the clock.
+    /// Whether a sample is due: the first one, and then one at each multiple of the interval.
     pub fn is_due(&self, interval: Duration, now: i64) -> bool {
         let length = i64::try_from(interval.as_secs()).unwrap_or(i64::MAX).max(1);
         self.last.is_none() || now.div_euclid(length) != self.tried.div_euclid(length)
     }
 
-    /// The rows since the last look that was written, and their time; none at the first look.
+    /// Returns the rows since the last sample that was written, and their time span; none at the first sample.
     pub fn grown(&mut self, counts: &LoadCounts, now: Now) -> Option<(Span, Vec<LoadRow>)> {
         self.tried = now.wall;
         let rows = counts.since(self.last.as_ref()?);
@@ -234,7 +235,7 @@ impl LoadRecorder {
         Some((span, rows))
     }
 
-    /// What comes next is compared with this look.
+    /// Makes this sample the one that the next sample is compared with.
     pub fn written(&mut self, counts: LoadCounts, now: Now) {
         self.last = Some(counts);
         (self.start, self.steady) = (now.wall, now.steady);

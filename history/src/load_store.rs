@@ -1,4 +1,4 @@
-//! The history of the load in the database.
+//! The tables of the load in the database.
 
 use rusqlite::{Connection, params};
 
@@ -6,7 +6,7 @@ use crate::load::LoadRow;
 use crate::load_view::LOAD_HISTORY;
 use crate::span::Span;
 
-/// A file of an earlier version has no such table yet. The row of the whole proxy has no backend's name.
+/// The file of an earlier version has no such table, so it is created. In the proxy's own row, `backend` is empty.
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS load (
         start INTEGER NOT NULL, backend TEXT NOT NULL, seconds INTEGER NOT NULL, statements INTEGER NOT NULL,
@@ -16,7 +16,7 @@ const TABLE: &str = "
     ) WITHOUT ROWID;
 ";
 
-// A clock that was set back, and a start within the second of an end, meet rows that are there.
+// If the clock was set back, or an interval begins in the second in which another ended, the row exists already.
 const ADD: &str = "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
     ON CONFLICT DO UPDATE SET
         seconds = seconds + excluded.seconds, statements = statements + excluded.statements,
@@ -25,10 +25,10 @@ const ADD: &str = "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 
         sessions = excluded.sessions, running = excluded.running, pinned = excluded.pinned,
         cpu_us = cpu_us + excluded.cpu_us, resident_bytes = excluded.resident_bytes";
 
-/// Makes the table, and the view that shows it.
+/// Creates the table and its view, if they do not exist.
 ///
 /// # Errors
-/// SQLite's.
+/// SQLite fails.
 pub fn prepare(database: &Connection) -> rusqlite::Result<()> {
     database.execute_batch(&format!("{TABLE} {};", LOAD_HISTORY.definition()))
 }
@@ -36,7 +36,7 @@ pub fn prepare(database: &Connection) -> rusqlite::Result<()> {
 /// Writes the rows of an interval.
 ///
 /// # Errors
-/// SQLite's.
+/// SQLite fails.
 pub fn add(database: &Connection, span: Span, rows: &[LoadRow]) -> rusqlite::Result<()> {
     let mut adding = database.prepare_cached(ADD)?;
     let us =
@@ -64,18 +64,18 @@ pub fn add(database: &Connection, span: Span, rows: &[LoadRow]) -> rusqlite::Res
     Ok(())
 }
 
-/// Rows that began earlier go; how many these were.
+/// Deletes rows that began before `oldest`. Returns their number.
 ///
 /// # Errors
-/// SQLite's.
+/// SQLite fails.
 pub fn forget_old(database: &Connection, oldest: i64) -> rusqlite::Result<usize> {
     database.execute("DELETE FROM load WHERE start < ?", [oldest])
 }
 
-/// The oldest rows go, so many of a hundred; how many these were.
+/// Deletes the oldest rows, `percent` of all. Returns their number.
 ///
 /// # Errors
-/// SQLite's.
+/// SQLite fails.
 pub fn forget_oldest(database: &Connection, percent: i64) -> rusqlite::Result<usize> {
     database.execute(
         "DELETE FROM load WHERE start <= (SELECT start FROM load ORDER BY start \

@@ -1,8 +1,8 @@
-//! How the history of the load is shown: the columns of `load_history`, each with what it is made of in the database.
+//! The columns of the view `load_history`, each with its SQL expression.
 
 use crate::view::{HistoryView, columns};
 
-/// See the module.
+/// The view `load_history`.
 pub static LOAD_HISTORY: HistoryView = HistoryView {
     name: "load_history",
     about: "The load of the proxy and of its backends, interval by interval. The charts of the dashboard show it.",

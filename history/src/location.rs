@@ -1,4 +1,4 @@
-//! The place where the history is kept: the file of the settings, a file in the state directory, or memory.
+//! The place of the history: the file of the settings, a file in the state directory, or memory.
 
 use std::path::PathBuf;
 
@@ -7,8 +7,8 @@ use config::{HistoryStorage, StatementStatsConfig};
 /// The file's name in the state directory.
 const FILE: &str = "history.db";
 
-/// The variable with which a service manager names the directories that it has made for the service, with colons
-/// between them (systemd.exec(5), `StateDirectory`).
+/// The variable in which a service manager names the directories that it has created for the service, separated by
+/// colons (systemd.exec(5), `StateDirectory`).
 const VARIABLE: &str = "STATE_DIRECTORY";
 
 /// The state directory of the service, if there is one.
@@ -16,19 +16,19 @@ const VARIABLE: &str = "STATE_DIRECTORY";
 pub struct StateFolder(Option<PathBuf>);
 
 impl StateFolder {
-    /// The first directory that the environment names.
+    /// Returns the first directory in the environment variable.
     pub fn of_environment() -> Self {
         let named = std::env::var_os(VARIABLE).unwrap_or_default();
         Self::first_of(&named.to_string_lossy())
     }
 
-    /// The first of these directories, which have colons between them.
+    /// Returns the first of these directories, which are separated by colons.
     pub fn first_of(named: &str) -> Self {
         let first = named.split(':').next().unwrap_or_default();
         Self((!first.is_empty()).then(|| PathBuf::from(first)))
     }
 
-    /// The file that keeps the history; none: memory does.
+    /// Returns the file of the history; none if the history is in memory.
     pub fn file(&self, config: &StatementStatsConfig) -> Option<PathBuf> {
         match config.history {
             HistoryStorage::Memory => None,
@@ -39,12 +39,12 @@ impl StateFolder {
         }
     }
 
-    /// Whether the settings do not name the file, so that memory may keep the history instead.
+    /// Whether the file is in the state directory and not named in the settings. Then memory may replace the file.
     pub fn is_own(&self, config: &StatementStatsConfig) -> bool {
         config.history == HistoryStorage::File && config.history_file.is_none() && self.0.is_some()
     }
 
-    /// Nothing is kept there any more.
+    /// Stops using the state directory.
     pub fn give_up(&mut self) {
         self.0 = None;
     }

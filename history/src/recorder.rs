@@ -1,4 +1,4 @@
-//! Writes the history: what is kept between two intervals, what becomes of an interval that cannot be written.
+//! Writes the history. Keeps the state between two intervals, and handles intervals that cannot be written.
 
 use std::sync::{Arc, PoisonError};
 
@@ -15,7 +15,7 @@ use crate::location::StateFolder;
 use crate::span::Span;
 use crate::store::{Bounds, Store};
 
-/// Writes the history; its fields are kept between two intervals.
+/// Writes the history. Its fields are the state between two intervals.
 pub struct HistoryRecorder {
     pub(crate) facts: Facts,
     pub(crate) events: Arc<Events>,
@@ -23,19 +23,19 @@ pub struct HistoryRecorder {
     pub(crate) clock: Clock,
     pub(crate) store: Option<Store>,
     counted: Counted,
-    /// When the interval has begun, in seconds since 1970.
+    /// When the interval began, in seconds since 1970.
     pub(crate) start: i64,
-    /// The same by a clock that nobody sets.
+    /// When the interval began by the monotonic clock, in seconds.
     pub(crate) steady: i64,
-    /// When it was last tried to write one.
+    /// When the recorder last tried to write an interval, in seconds since 1970.
     pub(crate) tried: i64,
     load: LoadRecorder,
-    /// By what rows are old.
+    /// The clock by which the age of rows is measured.
     age: Option<Age>,
 }
 
 impl HistoryRecorder {
-    /// Nothing is counted, and no database is open.
+    /// A recorder without counts and without an open database.
     pub fn new(facts: Facts, events: Arc<Events>, folder: StateFolder, clock: Clock) -> Self {
         let now = Now::wall_clock(&clock);
         Self {
@@ -53,20 +53,20 @@ impl HistoryRecorder {
         }
     }
 
-    /// Whether the interval is over: they begin at multiples of their length, by the clock.
+    /// Whether the interval is over. Intervals begin at multiples of their length, by the wall clock.
     pub fn is_due(&self, config: &StatementStatsConfig, now: i64) -> bool {
         let length = i64::try_from(config.history_interval.as_secs()).unwrap_or(i64::MAX);
         let length = length.max(1);
-        // A clock that was set back begins anew.
+        // If the clock was set back, a new interval begins, too.
         now.div_euclid(length) != self.tried.div_euclid(length)
     }
 
-    /// The same for the load.
+    /// Whether the interval of the load is over.
     pub fn is_load_due(&self, config: &StatementStatsConfig, now: i64) -> bool {
         self.load.is_due(config.history_load_interval, now)
     }
 
-    /// Nothing is kept any more.
+    /// Closes the database and forgets all counts, because the history is switched off.
     pub fn forget(&mut self) {
         if self.store.take().is_some() {
             self.publish(|facts| facts.source = None);
@@ -76,20 +76,20 @@ impl HistoryRecorder {
         self.age = None;
     }
 
-    /// Digests are not counted any more.
+    /// Forgets the counts of digests, because digests are switched off.
     pub fn forget_digests(&mut self) {
         self.counted = Counted::default();
         self.start = Now::wall_clock(&self.clock);
         self.tried = self.start;
     }
 
-    /// Opens what there is.
+    /// Opens the database, and reports an error if that fails.
     pub fn begin(&mut self, config: &StatementStatsConfig) {
         let trouble = self.open(config).err();
         self.trouble(config, trouble);
     }
 
-    /// An interval of the load is over.
+    /// Writes an interval of the load.
     pub fn note_load(&mut self, config: &Config, counts: LoadCounts, now: Now) {
         if let Some((span, rows)) = self.load.grown(&counts, now) {
             let history = &config.statement_stats;
@@ -97,7 +97,7 @@ impl HistoryRecorder {
                 return self.has_failed(history, error);
             }
             if !config.statement_stats.digests {
-                // Else the next interval of digests tells whether all can be written.
+                // With digests, the next interval of digests decides whether writing works.
                 self.trouble(history, None);
             }
         }
@@ -116,7 +116,7 @@ impl HistoryRecorder {
         written.map_err(|error| error.to_string())
     }
 
-    /// An interval of digests is over.
+    /// Writes an interval of digests.
     pub fn note(&mut self, config: &StatementStatsConfig, view: StatementStatsView, now: Now) {
         self.tried = now.wall;
         let grown = self.counted.grown(view, config.history_digests_max);
@@ -136,18 +136,19 @@ impl HistoryRecorder {
         }
     }
 
-    /// An interval could not be written.
+    /// Handles an interval that could not be written.
     fn has_failed(&mut self, config: &StatementStatsConfig, error: String) {
         self.publish(|facts| facts.failed += 1);
         if self.folder.file(config).is_some() {
-            // The next try begins with a file that is opened anew. What is in memory would be gone.
+            // Open the file again at the next try. A database in memory stays open, because closing it would delete
+            // its content.
             self.store = None;
             self.publish(|facts| facts.source = None);
         }
         self.trouble(config, Some(error));
     }
 
-    /// Writes an interval; how many rows that were.
+    /// Writes an interval. Returns the number of rows.
     fn write(
         &mut self,
         config: &StatementStatsConfig,
@@ -160,7 +161,7 @@ impl HistoryRecorder {
         written.map_err(|error| error.to_string())
     }
 
-    /// What bounds the database now.
+    /// Returns the current limits of the database.
     fn bounds(&mut self, config: &StatementStatsConfig, now: Now) -> Result<Bounds, String> {
         let retention = i64::try_from(config.history_retention.as_secs()).unwrap_or(i64::MAX);
         let newest = self.open(config)?.newest();
@@ -174,7 +175,7 @@ impl HistoryRecorder {
         })
     }
 
-    /// The database that is configured.
+    /// Returns the configured database, and opens it if needed.
     fn open(&mut self, config: &StatementStatsConfig) -> Result<&mut Store, String> {
         let file = self.folder.file(config);
         let store = match self.store.take().filter(|store| store.file == file) {
@@ -186,7 +187,7 @@ impl HistoryRecorder {
         Ok(self.store.insert(store))
     }
 
-    /// Opens the file or memory. If the file is not one that the settings name, memory may keep the history instead.
+    /// Opens the file or memory. If the settings do not name the file, memory may replace it.
     fn opened(&mut self, config: &StatementStatsConfig) -> Result<Store, String> {
         let file = self.folder.file(config);
         match Store::open(file.as_deref()) {
@@ -204,7 +205,7 @@ impl HistoryRecorder {
         change(&mut self.facts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Tells of a trouble that begins, and of its end.
+    /// Reports when a trouble begins, and when it ends.
     fn trouble(&self, config: &StatementStatsConfig, trouble: Option<String>) {
         let before = {
             let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);

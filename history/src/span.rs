@@ -1,10 +1,10 @@
-//! A time that rows of the history are about.
+//! The time span of rows in the history.
 
-/// The time that rows are about, in seconds.
+/// The time span of rows, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
-    /// Since 1970.
+    /// The start, in seconds since 1970.
     pub start: i64,
-    /// How many.
+    /// The length, in seconds.
     pub seconds: i64,
 }

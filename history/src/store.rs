@@ -1,5 +1,5 @@
-//! The SQLite database that keeps the history: a file, or memory of this process. One writes, whoever asks
-//! reads beside it.
+//! The SQLite database of the history: a file, or memory of this process. One connection writes, and readers may
+//! read at the same time.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::load::LoadRow;
 use crate::load_store;
 use crate::span::Span;
 
-/// Bytes of a history that no file keeps.
+/// The size limit in bytes of a history in memory.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
 
-/// How long it is tried to write beside those who read.
+/// How long a write waits for readers' locks.
 const TIMEOUT_BUSY: Duration = Duration::from_secs(15);
 
-/// "PfHi": that a database is one of these.
+/// "PfHi": SQLite's `application_id` of these databases.
 const APPLICATION: i64 = 0x5066_4869;
 
-/// Which columns there are.
+/// The version of the tables.
 const VERSION: i64 = 1;
 
-/// How much makes room at once where the database is full.
+/// How many percent of the rows are deleted at once when the database is full.
 const ROOM_PERCENT: i64 = 10;
 
 const TABLES: &str = "
@@ -51,7 +51,7 @@ const FIND: &str = "SELECT id FROM series
 const ADD_SERIES: &str = "INSERT INTO series (digest, digest_text, db, account, backend)
     VALUES (?1, ?2, ?3, ?4, ?5)";
 
-// A clock that was set back, and a start within the second of an end, meet rows that are there.
+// If the clock was set back, or an interval begins in the second in which another ended, the row exists already.
 const ADD: &str = "INSERT INTO intervals
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
     ON CONFLICT DO UPDATE SET
@@ -64,29 +64,29 @@ const ADD: &str = "INSERT INTO intervals
         p95_us = max(p95_us, excluded.p95_us), p99_us = max(p99_us, excluded.p99_us),
         max_us = max(max_us, excluded.max_us)";
 
-/// See the module.
+/// The database of the history.
 pub struct Store {
     database: Connection,
-    /// As SQLite is told where it is.
+    /// The SQLite URI by which readers open the database.
     pub source: String,
     /// The file, if there is one.
     pub file: Option<PathBuf>,
 }
 
-/// What bounds it.
+/// The limits of the database.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Rows that begin earlier go, in seconds since 1970.
+    /// Rows that begin before this time are deleted; in seconds since 1970.
     pub oldest: i64,
-    /// The most bytes of a file.
+    /// The maximum size of a file, in bytes.
     pub bytes_max: u64,
 }
 
 impl Store {
-    /// Opens the file, or memory; makes what is not there.
+    /// Opens the file, or a database in memory. Creates the file and the tables if they do not exist.
     ///
     /// # Errors
-    /// The file cannot be had, or is something else.
+    /// The file cannot be opened, or is another kind of database.
     pub fn open(file: Option<&Path>) -> Result<Self, String> {
         let source = match file {
             Some(file) => {
@@ -113,7 +113,7 @@ impl Store {
         }
     }
 
-    /// Makes it ready; whether it is one of these.
+    /// Creates or updates the tables. Returns false if the database is of another kind or version.
     fn prepare(&self) -> rusqlite::Result<bool> {
         self.database.busy_timeout(TIMEOUT_BUSY)?;
         let is_new = self.number("PRAGMA schema_version")? == 0;
@@ -129,7 +129,7 @@ impl Store {
         }
         load_store::prepare(&self.database)?;
         if self.file.is_some() {
-            // Whoever reads does not keep the writer waiting.
+            // With WAL, readers do not block the writer.
             self.database
                 .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
         }
@@ -142,10 +142,10 @@ impl Store {
         Ok((application, version) == (APPLICATION, VERSION))
     }
 
-    /// Writes what has come in an interval, all of it or nothing; how many rows that were.
+    /// Writes the counts of an interval, all of them or none. Returns the number of rows.
     ///
     /// # Errors
-    /// SQLite's: the disk is full, or gone.
+    /// SQLite fails: for example, the disk is full or the file was deleted.
     pub fn write(&mut self, span: Span, grown: &Grown, bounds: Bounds) -> rusqlite::Result<u64> {
         self.check_file()?;
         let writing = self.database.transaction()?;
@@ -164,10 +164,10 @@ impl Store {
         Ok(rows)
     }
 
-    /// The same for the load.
+    /// Writes the load of an interval.
     ///
     /// # Errors
-    /// SQLite's: the disk is full, or gone.
+    /// SQLite fails: for example, the disk is full or the file was deleted.
     pub fn write_load(
         &mut self,
         span: Span,
@@ -185,7 +185,7 @@ impl Store {
         Ok(())
     }
 
-    /// SQLite would go on writing to a file that has no name any more.
+    /// Fails if the file was deleted, because SQLite would go on writing to the deleted file.
     fn check_file(&self) -> rusqlite::Result<()> {
         match &self.file {
             Some(file) if !file.exists() => Err(rusqlite::Error::InvalidPath(file.clone())),
@@ -193,22 +193,22 @@ impl Store {
         }
     }
 
-    /// When the newest rows begin.
+    /// Returns when the newest row begins, in seconds since 1970; none if there is no row.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn newest(&self) -> rusqlite::Result<Option<i64>> {
         let text =
             "SELECT max(start) FROM (SELECT start FROM intervals UNION ALL SELECT start FROM load)";
         self.database.query_row(text, [], |row| row.get(0))
     }
 
-    /// The oldest rows go until it is small enough.
+    /// Deletes the oldest rows, until the database is within its limit.
     fn make_room(&self, bounds: Bounds) -> rusqlite::Result<()> {
         while self.used_bytes()? > self.bytes_max(bounds) {
             let of_load = load_store::forget_oldest(&self.database, ROOM_PERCENT)?;
             let of_digests = self.database.execute(
-                // By how many there are: between two starts may lie a jump of the clock.
+                // Count rows, not time, because the clock may have jumped between two rows.
                 "DELETE FROM intervals WHERE start <= (SELECT start FROM intervals ORDER BY start \
                  LIMIT 1 OFFSET (SELECT count(*) * ?1 / 100 FROM intervals))",
                 [ROOM_PERCENT],
@@ -231,7 +231,7 @@ impl Store {
         i64::try_from(bytes_max).unwrap_or(i64::MAX)
     }
 
-    /// Names that no row has any more.
+    /// Deletes the series that no row refers to.
     fn forget_series(&self) -> rusqlite::Result<usize> {
         self.database.execute(
             "DELETE FROM series WHERE NOT EXISTS \
@@ -245,7 +245,7 @@ impl Store {
         Ok(pages * self.number("PRAGMA page_size")?)
     }
 
-    /// As on a disk that is full.
+    /// Limits the database to 20 pages, to simulate a full disk.
     #[cfg(test)]
     pub fn limit_pages(&self) {
         let limited = self.number("PRAGMA max_page_count = 20");
@@ -257,7 +257,7 @@ impl Store {
     }
 }
 
-/// A row more; without a digest that of all others.
+/// Adds a row to an interval. Without a digest, it is the row of all other digests.
 fn add(
     database: &Connection,
     span: Span,

@@ -1,5 +1,5 @@
-//! A view of the history's database, which other crates show as a table. The rows are read where they are kept, so that
-//! statements find them by the indexes of the database.
+//! A view of the history's database, which other crates show as a table. SQLite reads the rows in place, so that
+//! statements can use the indexes of the database.
 
 /// A view: its name, its columns, and the tables that they are read from.
 pub struct HistoryView {
@@ -7,7 +7,7 @@ pub struct HistoryView {
     pub name: &'static str,
     /// A sentence about it.
     pub about: &'static str,
-    /// The tables behind FROM.
+    /// The tables after FROM.
     pub(crate) from: &'static str,
     /// Its columns.
     pub columns: &'static [HistoryColumn],
@@ -17,17 +17,17 @@ pub struct HistoryView {
 pub struct HistoryColumn {
     /// Its name.
     pub name: &'static str,
-    /// What it is made of, in SQL.
+    /// The SQL expression of the column.
     pub(crate) made_of: &'static str,
-    /// What its values are.
+    /// The type of its values.
     pub kind: HistoryValue,
-    /// What numbers count: `s`, `us`, `bytes`.
+    /// The unit of numbers: `s`, `us`, `bytes`.
     pub unit: Option<&'static str>,
     /// A sentence about it.
     pub about: &'static str,
 }
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryValue {
     /// Whole numbers.
@@ -36,7 +36,8 @@ pub enum HistoryValue {
     Text,
 }
 
-/// The columns of a view, one entry each: what its values are, its name, its unit, what it is made of, and a sentence.
+/// The columns of a view, one entry each: the type of its values, its name, its unit, its SQL expression, and a
+/// sentence.
 macro_rules! columns {
     ($($kind:ident $name:literal $([$unit:literal])? = $made_of:literal, $about:literal;)*) => {
         &[$($crate::view::HistoryColumn {
@@ -59,7 +60,7 @@ pub(crate) const fn unit(units: &[&'static str]) -> Option<&'static str> {
 }
 
 impl HistoryView {
-    /// The statement that makes it, where it is not there yet.
+    /// Returns the statement that creates the view if it does not exist.
     pub(crate) fn definition(&self) -> String {
         let columns = self.columns.iter();
         let columns = columns.map(|it| format!("{} AS \"{}\"", it.made_of, it.name));

@@ -1,5 +1,5 @@
-//! Connections that speak HTTP: how many there may be, TLS where it is wanted, and how long one waits for
-//! a client. Beyond `http.connections_max` a connection may ask for the proxy's health, and for nothing else.
+//! Connections of HTTP: their limit, TLS if configured, and time limits. Beyond `http.connections_max` a connection may
+//! ask for the proxy's health, and for nothing else.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -29,52 +29,52 @@ use admin::authenticator::{Authenticator, Count};
 use admin::port::{Callers, Stay};
 use admin::recent::Recent;
 
-/// How long a client may take for the head of a request, and stay without one.
+/// How long a client may take for the head of a request, or stay idle between requests.
 const TIMEOUT_HEAD: Duration = Duration::from_secs(30);
 
 /// The longest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 32 << 10;
 
-/// The most headers that one may have.
+/// The most headers of a request.
 const HEADERS_MAX: usize = 64;
 
-/// A record of TLS that begins a handshake begins with this; no request does.
+/// The first byte of a TLS handshake; no HTTP request begins with it.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Connections beyond `http.connections_max` that are served at once; those beyond that are closed.
+/// The most connections beyond `http.connections_max` that are served at once; further ones are closed.
 const CHECKERS_MAX: usize = 256;
 
-/// How long such a connection may take for its request.
+/// How long a connection beyond `http.connections_max` may take for its request.
 const TIMEOUT_CHECK: Duration = Duration::from_secs(2);
 
-/// What a connection may ask for.
+/// The requests that a connection may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {
-    /// Everything, request after request.
+    /// All requests, one after another.
     Full,
-    /// Whether the proxy is well, once.
+    /// One request for the proxy's health.
     Health,
 }
 
 const NO_ROOM: &str = "Too many connections (http.connections_max)\n";
 const NO_TLS: &str = "https:// is demanded here (client_tls.mode = required)\n";
 
-/// Where callers come in.
+/// The HTTP port.
 pub struct HttpPort {
     state: Arc<HttpState>,
     router: Router,
 }
 
-/// Who is connected.
+/// A connected client.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Where from.
+    /// Its address.
     pub remote: Endpoint,
-    /// Whether over an address that only this machine has.
+    /// Whether it connects over an address that only this machine has.
     pub is_at_home: bool,
 }
 
-/// Why a connection has ended before HTTP was spoken.
+/// Why a connection ended before an HTTP request was read.
 #[derive(Debug, thiserror::Error)]
 enum Unserved {
     #[error("{0}")]
@@ -86,7 +86,7 @@ enum Unserved {
 }
 
 impl HttpPort {
-    /// Opens it.
+    /// Creates the port.
     pub fn new(authenticator: Arc<Authenticator>) -> Self {
         let recent = Arc::new(Recent::default());
         let state = Arc::new(HttpState {
@@ -121,7 +121,7 @@ impl Callers for HttpPort {
     }
 }
 
-/// One connection, from its first byte to its last.
+/// Serves one connection, from its first byte to its last.
 async fn stay(
     state: &HttpState,
     router: Router,
@@ -162,7 +162,7 @@ async fn stay(
     Ok(())
 }
 
-/// Says why nothing is served before a request has been read.
+/// Sends an error before a request has been read.
 async fn refuse(socket: Socket, status: &str, text: &str) -> Result<(), Unserved> {
     let answer = format!(
         "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\r\n{text}",
@@ -173,7 +173,7 @@ async fn refuse(socket: Socket, status: &str, text: &str) -> Result<(), Unserved
     Ok(socket.shutdown().await?)
 }
 
-/// Request after request, until the caller goes or says nothing for too long.
+/// Serves requests until the client disconnects or is idle for too long.
 async fn speak<S>(router: Router, (caller, room): (Caller, Room), stream: S, ahead: Vec<u8>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// The clock of these tests runs ahead when nobody has anything to do.
+    /// The clock of these tests jumps ahead when all tasks wait.
     async fn served(said: &[u8], room: Room) -> (Duration, String) {
         let (near, mut far) = duplex(1 << 16);
         let caller = Caller {
@@ -249,7 +249,7 @@ mod tests {
             "{waited:?}"
         );
         assert_eq!(answered, "");
-        // A request that was begun has to come faster.
+        // A request that has begun must be complete sooner.
         let (waited, answered) = served(b"GET / HTTP/1.1\r\nhost:", Room::Full).await;
         assert!(waited < TIMEOUT_HEAD, "{waited:?}");
         assert_eq!(answered, "");
@@ -269,7 +269,7 @@ mod tests {
         assert!(answered.starts_with("HTTP/1.1 503"), "{answered}");
         let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
         let (_, answered) = served(request, Room::Health).await;
-        // The tests' router has nothing there.
+        // The router of these tests does not have that path.
         assert!(answered.starts_with("HTTP/1.1 404"), "{answered}");
     }
 }

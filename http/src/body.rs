@@ -1,4 +1,4 @@
-//! A body: one JSON object, each of its names once, of so many bytes, in time.
+//! Request bodies: one JSON object without duplicate names, with limits of size and time.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,23 +13,23 @@ use tokio::time::timeout;
 
 use super::refusal::Refusal;
 
-/// The longest body, in bytes; the SQL port takes texts as long.
+/// The longest body, in bytes; the MySQL-protocol port has the same limit for texts.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// How long the body may take to come.
 const TIMEOUT_BODY: Duration = Duration::from_secs(30);
 
-/// So much of what somebody has written is told again, in characters.
+/// The most characters of a client's text that an error repeats.
 const ECHOED_MAX: usize = 80;
 
-/// Names and values, in their order.
+/// Names and values, in order.
 #[derive(Debug, Default, PartialEq)]
 pub struct Object(pub Vec<(String, Value)>);
 
-/// Reads the body of a request; none at all is an empty object.
+/// Reads the body of a request; an empty body is an empty object.
 ///
 /// # Errors
-/// It is not told to be JSON, too long, too late, or no such object.
+/// The body is not declared as JSON, is too long, comes too late, or is no such object.
 pub async fn read(request: Request) -> Result<Object, Refusal> {
     if !is_json(request.headers()) {
         let text = "What is asked comes as application/json, and be it {}";
@@ -58,7 +58,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Reads an object.
 ///
 /// # Errors
-/// It is none, in words.
+/// The body is no such object; why, in words.
 pub fn parse(body: &[u8]) -> Result<Object, String> {
     if body.is_empty() {
         return Ok(Object::default());
@@ -66,7 +66,7 @@ pub fn parse(body: &[u8]) -> Result<Object, String> {
     serde_json::from_slice(body).map_err(|error| format!("The body is no JSON object: {error}"))
 }
 
-/// A name as an error tells it.
+/// A name in the form that errors show.
 pub fn echoed(name: &str) -> String {
     match name.char_indices().nth(ECHOED_MAX) {
         None => format!("{name:?}"),
@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// Reads an object, and refuses a name that comes again: a reader before this one may have taken the other.
+/// Reads an object, and refuses duplicate names: a filter in front of the proxy may have read the other value.
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {

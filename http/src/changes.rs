@@ -1,5 +1,5 @@
-//! `GET /changes?cluster=main&tables=shop.*&from=oldest`: the change feed, as a JSON object a line, or as server-sent
-//! events.
+//! `GET /changes?cluster=main&tables=shop.*&from=oldest`: the change feed, with one JSON object per line, or as
+//! server-sent events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -61,13 +61,13 @@ pub async fn changes(
     is_long.set();
     let headers = [
         (header::CONTENT_TYPE.as_str(), content_type),
-        // nginx would gather events before it passes them on.
+        // Without this header nginx would buffer events.
         ("x-accel-buffering", "no"),
     ];
     Ok((headers, Body::new(Pieces(pieces))).into_response())
 }
 
-/// What the parameters say.
+/// The parameters of a request.
 #[derive(Debug, PartialEq, Eq)]
 struct ChangeQuery {
     cluster: Option<String>,
@@ -121,7 +121,7 @@ fn is_table(entry: &str) -> bool {
     is_named && name.split('.').count() <= 2
 }
 
-/// Where a client was that comes again.
+/// The position at which a client that reconnects left off.
 fn last_event(headers: &HeaderMap) -> Option<ChangeStart> {
     let id = headers.get("last-event-id")?.to_str().ok()?.trim();
     (!id.is_empty()).then(|| start(id))
@@ -145,7 +145,7 @@ fn refusal(refusal: ChangeRefusal) -> Refusal {
     Refusal::new(status, refusal.to_string())
 }
 
-/// The body: pieces as they come. When the client goes, it is dropped, and the thread that reads ends.
+/// The body: pieces as they come. When the client disconnects, the body is dropped, and the thread that reads ends.
 struct Pieces(mpsc::Receiver<Vec<u8>>);
 
 impl hyper::body::Body for Pieces {

@@ -1,5 +1,5 @@
-//! Who is let in: a request that calls the proxy by its name, that no page of somebody else's has sent,
-//! from a user of the admin port or with the token.
+//! Admits requests: a request must address the proxy by one of its names, must not come from a page of another site,
+//! and must be from a user of the admin port or have the token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use admin::authenticator::Authenticator;
 use admin::functions::Asker;
 use admin::table::Schema;
 
-/// Who shows the token is called this, in logs and by `USER()`.
+/// The user name, in logs and in `USER()`, for a request with the token.
 const TOKEN_USER: &str = "token";
 
-/// Somebody who may look, and what else he may do.
+/// A user that has logged in.
 #[derive(Clone)]
 pub struct AuthenticatedUser {
     user: String,
-    /// What may be done.
+    /// What the user may do.
     pub role: AdminRole,
 }
 
-/// Looks at what holds for every request, and says to browsers what they are not to do with the answer.
+/// Checks that every request must pass, and headers for browsers that every answer gets.
 pub async fn receive(
     State(state): State<Arc<HttpState>>,
     request: Request,
     next: Next,
 ) -> Response {
     let settings = state.settings();
-    // Probes of health are answered by whatever name they ask.
+    // Health probes are answered under any host name.
     let checked = match HEALTH.contains(&request.uri().path()) {
         true => Ok(()),
         false => check(&request, &settings.config.http.names),
@@ -82,7 +82,7 @@ fn check(request: &Request, names: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What the request calls the proxy, as it is written.
+/// The proxy's name in the request, as written.
 fn host(request: &Request) -> Result<String, Refusal> {
     let told = request.headers().get(header::HOST);
     let told = told.and_then(|it| it.to_str().ok());
@@ -90,7 +90,8 @@ fn host(request: &Request) -> Result<String, Refusal> {
     told.map(str::to_ascii_lowercase).ok_or_else(missing)
 }
 
-/// Whether that is a name of this machine's own: elsewhere a name that leads here is no reason for trust.
+/// Whether that is a name of this machine. A browser can be made to use any other name that resolves to the proxy, so
+/// other names are not trusted.
 fn is_home(host: &str, names: &[String]) -> bool {
     let name = without_port(host);
     let address = name.trim_start_matches('[').trim_end_matches(']');
@@ -108,7 +109,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Whether a browser says that somebody else's page asks. To be opened by a link is no asking.
+/// Whether a browser says that a page of another site sends the request. Opening a link from there is allowed.
 fn is_of_another_site(method: &Method, headers: &HeaderMap, host: &str) -> bool {
     let told = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
     if let Some(origin) = told("origin") {
@@ -122,7 +123,7 @@ fn is_of_another_site(method: &Method, headers: &HeaderMap, host: &str) -> bool 
     }
 }
 
-/// Lets those in who may look.
+/// Admits users that may read tables.
 pub async fn admit(
     State(state): State<Arc<HttpState>>,
     request: Request,
@@ -136,7 +137,7 @@ pub async fn admit(
     Ok(next.run(request).await)
 }
 
-/// Lets those in who may read changes.
+/// Admits users that may read the change feed.
 pub async fn admit_to_changes(
     State(state): State<Arc<HttpState>>,
     request: Request,
@@ -150,7 +151,7 @@ pub async fn admit_to_changes(
     Ok(next.run(request).await)
 }
 
-/// Who asks; the request carries it on.
+/// Authenticates the request; the request carries the user on.
 async fn log_in(
     state: &HttpState,
     mut request: Request,
@@ -190,7 +191,7 @@ async fn log_in(
     Ok((known, request))
 }
 
-/// What is shown to be let in.
+/// The credentials in a request.
 enum Shown {
     Password { user: String, password: Password },
     Token(Password),
@@ -252,12 +253,12 @@ fn unknown(text: &str) -> Response {
 }
 
 impl AuthenticatedUser {
-    /// Who it is, and from where, for logs and tables.
+    /// The user and the client's address, for logs and tables.
     pub fn name(&self, caller: &Caller) -> String {
         format!("{} from {}", self.user, caller.remote)
     }
 
-    /// Somebody to do what is asked.
+    /// An admin session for the user.
     pub fn admin_session(&self, state: &HttpState, caller: &Caller) -> AdminSession {
         let (id, schema) = (state.authenticator.next_id(), Schema::Pilotfish);
         let asker = Asker::new(&self.user, self.role, &caller.remote, id, schema);
@@ -296,7 +297,7 @@ mod tests {
             "[::1",
             "localhost:4042:evil",
         ] {
-            // What is no address with its bracket cannot be asked for by a browser.
+            // A browser cannot address a host with an unclosed bracket.
             let is_odd = host == "[::1";
             assert!(!is_home(host, &names) || is_odd, "{host}");
         }

@@ -1,4 +1,4 @@
-//! What machines ask that start, stop and balance others: a word, for everybody, with the reason if it is no.
+//! Health checks for service managers and load balancers: a short answer without a login, with a reason if it is no.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use route::ReadinessQuery;
 
 use super::HttpState;
 
-/// The process lives.
+/// Answers as long as the process runs.
 pub async fn lives() -> &'static str {
     "ok\n"
 }
 
-/// Whether the proxy can do what is asked for: without any question, whether it runs and a backend is there.
+/// Whether the proxy can serve what the parameters ask for; without parameters, whether it has a usable backend.
 pub async fn is_ready(
     State(state): State<Arc<HttpState>>,
     Query(pairs): Query<Vec<(String, String)>>,

@@ -1,4 +1,4 @@
-//! HTTP: the tables of the admin port as JSON, for programs and for the page that shows them.
+//! HTTP: the tables of the admin port as JSON, for programs and for the dashboard.
 //!
 //! ```text
 //!   accept ──► TLS? ──► patient ──► guard ──► tables   GET  /api/tables, /api/tables/NAME
@@ -11,8 +11,9 @@
 //!                                             changes  GET  /changes
 //! ```
 //!
-//! This crate serves the tables of `admin` by their own definitions and has no table of its own. Workers are asked once a
-//! second at most, however many clients look on ([`admin::recent`]). The admin port's thread runs it, by [`open`].
+//! This crate serves the tables of `admin` by their definitions and has no tables itself. Workers are asked at most
+//! once a second, however many clients there are ([`admin::recent`]). [`open`] makes the admin port's thread serve
+//! HTTP.
 
 #![forbid(unsafe_code)]
 
@@ -49,12 +50,12 @@ use worker::Settings;
 /// The paths that ask for the proxy's health.
 const HEALTH: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Serves HTTP in the admin port's thread.
+/// Creates the HTTP port for the admin port's thread.
 pub fn open(authenticator: Arc<Authenticator>) -> Box<dyn Callers> {
     Box::new(HttpPort::new(authenticator))
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct HttpState {
     authenticator: Arc<Authenticator>,
     recent: Arc<Recent>,
@@ -66,7 +67,7 @@ impl HttpState {
         self.authenticator.sources.data_plane.settings()
     }
 
-    /// What these tables are made of, at most a second ago.
+    /// The data of these tables, at most a second old.
     async fn moment(&self, tables: &[&dyn Table]) -> Arc<RecentSnapshot> {
         let demands = demands_of(tables);
         let gather = TableInput::gather(
@@ -79,7 +80,7 @@ impl HttpState {
     }
 }
 
-/// Everything that is answered.
+/// The routes of all requests.
 fn router(state: &Arc<HttpState>) -> Router {
     let api = Router::new()
         .route("/api/tables", get(tables::list))

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what Prometheus collects.
+//! `GET /metrics`: the metrics for Prometheus.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use admin::admin_session::aside;
 use admin::fault::Fault;
 use admin::metrics;
 
-/// The exposition format that is written.
+/// The content type of Prometheus' exposition format.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Lets those in who may read them.
+/// Admits clients that may read the metrics.
 pub async fn admit(
     state: State<Arc<HttpState>>,
     request: Request,
@@ -37,7 +37,7 @@ pub async fn admit(
     }
 }
 
-/// All of them.
+/// All metrics.
 pub async fn metrics(State(state): State<Arc<HttpState>>) -> Response {
     let shown = state.moment(&metrics::tables()).await;
     let input = Arc::clone(&shown.input);

@@ -1,5 +1,5 @@
-//! What can be asked here, in OpenAPI 3.1: `openapi.json` has the fixed paths and what they share; the registries of
-//! tables and of actions add theirs.
+//! The API's description in OpenAPI 3.1. `openapi.json` has the fixed paths and shared parts; the paths of
+//! tables and actions come from their registries.
 
 mod actions;
 mod components;

@@ -1,4 +1,4 @@
-//! The dashboard: three files that `web/` is built to, packed within the program.
+//! The dashboard: three files that are built from `web/`, compressed within the program.
 
 use std::io::Read;
 
@@ -8,12 +8,12 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-/// Nothing but its own files, nothing from elsewhere, and no text that becomes a part of the page.
+/// The page may load its own files only, and may not turn text into HTML or code.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// A path, what is there, and its packed bytes.
+/// A path, its content type, and its compressed bytes.
 type File = (&'static str, &'static str, &'static [u8]);
 
 #[cfg(has_dashboard)]
@@ -38,7 +38,7 @@ const FILES: [File; 3] = [
 #[cfg(not(has_dashboard))]
 const FILES: [File; 0] = [];
 
-/// What is said where there is none.
+/// The answer if the program was built without the dashboard.
 const LEFT_OUT: &str = "\
 This program was built without its dashboard, since there was no Node 18 or newer, with npm.
 `make build` with Node builds it in; or `web/build.sh`, and then `cargo build`.
@@ -46,7 +46,7 @@ This program was built without its dashboard, since there was no Node 18 or newe
 The tables are here all the same: /api/tables, /metrics, /api/openapi.json.
 ";
 
-/// Where its files are.
+/// The routes of the dashboard's files.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let mut router = Router::new();
     for file in FILES {
@@ -73,7 +73,7 @@ fn send((_, kind, packed): File, headers: &HeaderMap) -> Response {
     let mut unpacked = flate2::read::GzDecoder::new(packed);
     match unpacked.read_to_end(&mut plain) {
         Ok(_) => ([policy, kind], plain).into_response(),
-        // What is within the program is as it was built.
+        // The files within the program do not change, so an error here is a fault of the build.
         Err(error) => {
             tracing::error!(%error, "the dashboard cannot be shown because its page cannot be unpacked; please report this line");
             axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response()

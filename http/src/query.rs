@@ -1,5 +1,5 @@
-//! SQL, as the SQL port takes it: `POST /api/query {"sql": "SELECT …", "values": [1, "x"]}`; with
-//! `"check": true` what a change would come to.
+//! SQL, as on the MySQL-protocol port: `POST /api/query {"sql": "SELECT …", "values": [1, "x"]}`. With `"check": true`
+//! a change is only checked.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use admin::admin_session::{Outcome, aside};
 struct QueryRequest {
     sql: String,
     values: Vec<Value>,
-    /// It is not to be done.
+    /// Whether to check the statement only.
     check: bool,
 }
 
@@ -46,7 +46,7 @@ pub async fn query(
     outcome_response(&state, outcome, admin_session.warnings).await
 }
 
-/// What has come of a statement, with its warnings.
+/// The response for a statement's outcome, with its warnings.
 ///
 /// # Errors
 /// The answer cannot be written.

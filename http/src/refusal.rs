@@ -1,4 +1,4 @@
-//! What is answered to a request that cannot be fulfilled: a status, and why.
+//! The answer to a request that fails: a status, and the reason.
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -10,15 +10,15 @@ use admin::fault::Fault;
 /// See the module.
 #[derive(Debug)]
 pub struct Refusal {
-    /// HTTP's word for it.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// The number that the SQL port has for it, where it has one.
+    /// The error number that the MySQL-protocol port uses, if there is one.
     code: Option<u16>,
     text: String,
 }
 
 impl Refusal {
-    /// One that HTTP alone knows.
+    /// A refusal without an error number of the MySQL protocol.
     pub fn new(status: StatusCode, text: impl Into<String>) -> Self {
         Self {
             status,
@@ -33,7 +33,7 @@ impl From<Fault> for Refusal {
         let status = match fault.code.number {
             // Unknown schemas, tables and sessions.
             1049 | 1146 | 1094 => StatusCode::NOT_FOUND,
-            // What the role, or the port itself, does not allow.
+            // Not allowed by the role, or not possible on this port.
             1142 | 1227 => StatusCode::FORBIDDEN,
             3024 => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,

@@ -1,4 +1,4 @@
-//! The registry's tables: which there are, and the rows of one.
+//! The registry's tables: their list, and the rows of one table.
 //!
 //! `GET /api/tables/sessions?state=running&order=-age_seconds&columns=id,user&limit=10`
 
@@ -21,10 +21,10 @@ use admin::fault::Fault;
 use admin::registry::{TABLES, table};
 use admin::table::{CellType, ColumnFacts, Schema, Table};
 
-/// Parameters that are no column's name.
+/// Parameters that are not names of columns.
 pub const RESERVED: [&str; 5] = ["columns", "order", "limit", "offset", "rows"];
 
-/// What is asked of a table.
+/// A request for a table's rows.
 #[derive(Debug)]
 struct Wanted {
     columns: Vec<ColumnFacts>,
@@ -101,7 +101,7 @@ pub fn json_response(body: Bytes) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// `sessions`, `stats.stats_mysql_processlist`, `information_schema.COLUMNS`; the first schema's alone.
+/// `sessions`, `stats.stats_mysql_processlist`, `information_schema.COLUMNS`; names in the first schema stand alone.
 pub fn full_name(table: &dyn Table) -> String {
     match table.schema() {
         Schema::Pilotfish => table.name().to_owned(),
@@ -117,7 +117,7 @@ fn named(name: &str) -> Option<&'static dyn Table> {
     }
 }
 
-/// What is to be known of a column.
+/// The description of a column.
 fn described(column: &ColumnFacts) -> serde_json::Value {
     json!({
         "name": column.name,
@@ -209,7 +209,7 @@ fn no_column(table: &dyn Table, all: &[ColumnFacts], name: &str) -> String {
     )
 }
 
-/// Rows as lists of values, in the columns' order.
+/// Rows as lists of values, in the order of the columns.
 pub fn arrays(rows: &ResultRows) -> Vec<serde_json::Value> {
     let row = |row: &Vec<Option<Vec<u8>>>| {
         let values = row.iter().zip(&rows.columns);
@@ -220,7 +220,7 @@ pub fn arrays(rows: &ResultRows) -> Vec<serde_json::Value> {
     rows.rows.iter().map(row).collect()
 }
 
-/// Rows as objects with the columns' names.
+/// Rows as objects with the names of the columns.
 fn objects(rows: &ResultRows) -> Vec<serde_json::Value> {
     let row = |row: &Vec<Option<Vec<u8>>>| {
         let values = row.iter().zip(&rows.columns);
@@ -231,7 +231,7 @@ fn objects(rows: &ResultRows) -> Vec<serde_json::Value> {
     rows.rows.iter().map(row).collect()
 }
 
-/// A value: numbers are numbers, texts may have been written by anybody and are texts.
+/// A value: numbers become numbers; texts stay texts, whatever they look like.
 fn json_value(value: Option<&[u8]>, kind: CellType) -> serde_json::Value {
     let Some(value) = value else {
         return serde_json::Value::Null;

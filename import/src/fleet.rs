@@ -1,8 +1,8 @@
-//! Servers behind several addresses, where the file only says which address leads to which servers: which of them
-//! replicate one another, and which is the primary.
+//! Servers behind several addresses. The file says only which address leads to which servers. This module infers which
+//! servers replicate one another, and which server is the primary.
 //!
-//! Addresses that share a server belong to one cluster. Of these, the one with standby servers, or with the fewest
-//! servers, takes writes.
+//! Addresses that share a server belong to one cluster. Of these addresses, the one with standby servers, or with the
+//! fewest servers, takes writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,27 +11,27 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Route {
     /// Its name in the file.
     pub name: String,
-    /// The servers in their order; true: only used if no other is up.
+    /// The servers in their order; true: the server is only used if no other server is up.
     pub servers: Vec<(String, bool)>,
-    /// Whether it takes writes, where the file says so.
+    /// Whether the route takes writes; `None`: the file does not say.
     pub writes: Option<bool>,
 }
 
-/// What a route is here.
+/// The meaning of a route in Pilotfish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The cluster.
     pub cluster: String,
     /// The setting `replicas`.
     pub replicas: &'static str,
-    /// Whether the first server that is up takes all, and others stand by.
+    /// Whether the first server that is up takes all sessions, and the other servers stand by.
     pub is_ordered: bool,
 }
 
-/// What all routes come to.
+/// The result for all routes.
 #[derive(Debug, Default)]
 pub struct Fleet {
-    /// For each route, in their order.
+    /// The meaning of each route, in their order.
     pub uses: Vec<Use>,
     /// For each server: its cluster and role, in the order to write them.
     pub servers: Vec<(String, String, &'static str)>,
@@ -40,7 +40,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Of all routes.
+    /// Infers clusters and roles from all routes.
     pub fn of(routes: &[Route]) -> Self {
         let mut fleet = Self::default();
         let groups = groups(routes);
@@ -129,7 +129,8 @@ impl Fleet {
     }
 }
 
-/// Where nothing says which routes take writes: those with standby servers, and of these those with the fewest others.
+/// The routes that probably take writes, if the file does not say: routes with standby servers, and of these the routes
+/// with the fewest other servers.
 fn likely_writers(routes: &[Route], members: &[usize]) -> Vec<usize> {
     let active = |it: &usize| {
         let servers = routes[*it].servers.iter();
@@ -148,7 +149,7 @@ fn likely_writers(routes: &[Route], members: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// For each route, the first route that it shares servers with, over others as well.
+/// For each route, the first route with which it shares servers, directly or through other routes.
 fn groups(routes: &[Route]) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..routes.len()).collect();
     let mut owner: BTreeMap<&str, usize> = BTreeMap::new();

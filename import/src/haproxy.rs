@@ -1,6 +1,7 @@
 //! HAProxy: sections `listen`, or `frontend` with `backend`, in TCP mode.
 //!
-//! HAProxy passes sessions on unread, so the result has no accounts: sessions are transparent until somebody adds them.
+//! HAProxy does not read the sessions that it passes on, so the result has no accounts. Sessions are transparent until
+//! accounts are added.
 
 mod proxies;
 mod settings;
@@ -68,7 +69,7 @@ fn backends(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
         table.text("name", &server.name);
         table.text("address", address);
         table.text("cluster", cluster);
-        // With an account to ask with, the proxy follows the primary wherever it goes.
+        // With a monitor account, the proxy detects which server is the primary.
         let is_split = fleet
             .servers
             .iter()
@@ -99,7 +100,7 @@ fn backends(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
     }
 }
 
-/// The options of a server that are a backend's here.
+/// The options of a server that are settings of a backend.
 fn options(server: &Server, table: &mut Table, output: &mut Output<'_>) {
     let mut words = server.line.words.iter().skip(3).map(String::as_str);
     while let Some(word) = words.next() {
@@ -192,7 +193,7 @@ fn listeners(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
     }
 }
 
-/// Standby servers come after the others, if the first of the list that is up takes all.
+/// Sets the policy for standby servers: they come after the others, and the first server that is up gets all sessions.
 fn policy(proxies: &[Proxy], fleet: &Fleet, output: &mut Output<'_>) {
     let line = proxies
         .iter()

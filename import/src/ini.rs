@@ -1,4 +1,4 @@
-//! Files of sections `[name]` with lines `key = value`, as MaxScale and MySQL Router have them.
+//! Files of sections `[name]` with lines `key = value`, the format of MaxScale and MySQL Router.
 
 use crate::source::Refusal;
 
@@ -47,7 +47,7 @@ pub fn plain(key: &str) -> String {
 /// Reads all sections. A line that begins with a blank continues the value before it.
 ///
 /// # Errors
-/// The first line that is neither.
+/// The first line that is neither a section nor an entry.
 pub fn read(text: &str) -> Result<Vec<Section>, Refusal> {
     let mut sections: Vec<Section> = Vec::new();
     let mut count = 0;

@@ -1,5 +1,5 @@
 //! The format of `proxysql.cnf`: settings `name = value`, groups in braces, lists in parentheses. Separators may be
-//! missing, since ProxySQL's own examples leave some out.
+//! missing, because ProxySQL's own examples leave some out.
 
 use crate::source::Refusal;
 
@@ -17,7 +17,7 @@ pub struct Setting {
 /// A value.
 #[derive(Debug)]
 pub enum Value {
-    /// A number, a truth or a text, as it is written.
+    /// A number, a boolean or a text, as the file has it.
     Scalar(String),
     /// Values in parentheses or brackets.
     List(Vec<(usize, Value)>),
@@ -25,7 +25,7 @@ pub enum Value {
     Group(Vec<Setting>),
 }
 
-/// How deep groups may lie in one another.
+/// How deep groups may be nested.
 const DEPTH_MAX: usize = 16;
 /// The most values that are read.
 const VALUES_MAX: usize = 500_000;
@@ -33,7 +33,7 @@ const VALUES_MAX: usize = 500_000;
 /// Reads a whole file.
 ///
 /// # Errors
-/// The first place that is none of this.
+/// The first place that does not follow the format.
 pub fn read(text: &str) -> Result<Vec<Setting>, Refusal> {
     let mut reader = Reader {
         rest: text,
@@ -82,7 +82,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Passes blanks, comments and separators.
+    /// Skips blanks, comments and separators.
     fn skip(&mut self) -> Result<(), Refusal> {
         loop {
             let blank = self.rest.len()
@@ -211,7 +211,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A text in quotes; several behind one another are one.
+    /// A text in quotes. Several texts in a row are joined to one.
     fn text(&mut self) -> Result<String, Refusal> {
         let mut text = String::new();
         while self.take('"') {
@@ -259,7 +259,7 @@ impl Reader<'_> {
     }
 }
 
-/// A number as it is meant: without the L of a long one, in decimal.
+/// A number in decimal, without the L of a long number.
 fn number(word: String) -> String {
     let digits = word.trim_end_matches('L');
     if let Some(hex) = digits

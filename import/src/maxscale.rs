@@ -1,6 +1,6 @@
 //! MaxScale: `maxscale.cnf`, with its servers, monitors, services, listeners and filters.
 //!
-//! A monitor's servers are a cluster. A listener becomes a `[[listener]]` with what its service's router does. Filters
+//! A monitor's servers are a cluster. A listener becomes a `[[listener]]` with the routing of its service. Filters
 //! become rules of the listeners whose services name them.
 
 mod filters;
@@ -44,7 +44,7 @@ pub fn from_file<'a>(source: &'a Source<'a>) -> Result<Output<'a>, Refusal> {
     Ok(output)
 }
 
-/// A service's user reads the servers' accounts; here the monitor account does.
+/// In MaxScale a service's user reads the servers' accounts. In Pilotfish the monitor account does.
 fn accounts(objects: &Objects, output: &mut Output<'_>) {
     let service = objects.of("service").find(|it| it.value("user").is_some());
     let Some(user) = service.and_then(|it| it.entry("user")) else {

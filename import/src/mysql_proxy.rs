@@ -1,5 +1,5 @@
-//! MySQL Proxy's `--defaults-file`. What its options mean is in `config`, because the program still understands them
-//! itself; here they become a file of ours.
+//! MySQL Proxy's `--defaults-file`. The meaning of its options is in `config`, because the program itself accepts these
+//! options, too. This module turns them into a configuration file.
 
 use config::mysql_proxy::{Replicant, Translation, read_defaults_text};
 use config::{BackendAddress, Fault, Override, PRIMARIES, REPLICAS, ValueType};

@@ -52,7 +52,7 @@ pub fn from_file<'a>(source: &'a Source<'a>) -> Result<Output<'a>, Refusal> {
     Ok(output)
 }
 
-/// The members of an InnoDB cluster: the proxy finds out their roles.
+/// Adds the members of an InnoDB cluster. The proxy detects their roles.
 fn add_members(members: &[String], routings: &[Routing], output: &mut Output<'_>) {
     if !routings
         .iter()
@@ -82,11 +82,11 @@ fn add_members(members: &[String], routings: &[Routing], output: &mut Output<'_>
     output.differs(&from, reason, "a [[backend]] for each server, and a reload");
 }
 
-/// Servers that the file names itself.
+/// Adds the servers that the file names itself.
 fn fixed(routings: &[Routing], output: &mut Output<'_>) -> Fleet {
     let route = |it: &Routing| match &it.destination {
         Destination::Servers(servers) => {
-            // All but the first stand by where the strategy is to take the first that is there.
+            // If the strategy takes the first available server, all other servers stand by.
             let is_first = matches!(it.strategy.as_str(), "first-available" | "next-available");
             let servers = servers
                 .iter()
@@ -164,7 +164,7 @@ fn listeners(routings: &[Routing], fleet: &Fleet, output: &mut Output<'_>) {
         }
     }
     if output.listeners.is_empty() {
-        // The result must listen somewhere.
+        // The result needs at least one address to listen on.
         output.listeners.push({
             let mut table = Table::new("no address of the file can be had on this machine");
             table.text("address", "0.0.0.0:6446");
@@ -173,7 +173,7 @@ fn listeners(routings: &[Routing], fleet: &Fleet, output: &mut Output<'_>) {
     }
 }
 
-/// Router shares connections where it is told to. Here that takes accounts.
+/// Router shares connections if its configuration says so. In Pilotfish that needs accounts.
 fn sharing(sections: &[Section], routings: &[Routing], output: &mut Output<'_>) {
     let shares = routings.iter().any(|it| it.shares)
         || sections.iter().any(|it| it.name == "connection_pool");

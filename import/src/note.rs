@@ -1,19 +1,19 @@
-//! What the import says about one setting of the other proxy.
+//! Notes of the import about settings of the other proxy.
 
 use std::fmt;
 
-/// How much a note matters.
+/// The level of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// The setting has no counterpart, and its effect is missing.
     Lost,
-    /// The setting was carried over, but its effect is another in part.
+    /// The setting was carried over, but its effect is partly different.
     Differs,
-    /// Nothing needs to be done for it.
+    /// The setting is not needed.
     Unneeded,
 }
 
-/// What became of one setting that was not carried over as it was.
+/// A note about a setting that was not carried over unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// How much it matters.

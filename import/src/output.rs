@@ -35,7 +35,7 @@ pub struct Table {
     keys: Vec<(&'static str, Toml)>,
 }
 
-/// Where a setting of the other proxy stands and what it is called.
+/// The place and the name of a setting of the other proxy.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The line.
@@ -44,13 +44,13 @@ pub struct Origin {
     pub setting: String,
 }
 
-/// See the module.
+/// The configuration that is being written, see the module.
 pub struct Output<'a> {
     source: &'a Source<'a>,
     settings: BTreeMap<&'static str, (Toml, String)>,
-    /// Settings that stand as comments, with the reason.
+    /// Settings that are written as comments, with the reason.
     asides: Vec<(&'static str, Toml, String)>,
-    /// The tables of `[[backend]]` and so on.
+    /// The tables of `[[listener]]`.
     pub listeners: Vec<Table>,
     /// Backends.
     pub backends: Vec<Table>,
@@ -72,7 +72,7 @@ impl Origin {
         }
     }
 
-    /// A thing at a line, without a value.
+    /// A setting or a section at a line, without a value.
     pub fn named(line: impl Into<Option<usize>>, name: impl Into<String>) -> Self {
         Self {
             line: line.into(),
@@ -81,7 +81,7 @@ impl Origin {
     }
 }
 
-/// Passwords do not show in notes, and long values do not fill a screen.
+/// Removes passwords from the text for a note, and shortens long values.
 fn shortened(text: &str) -> String {
     let name = text.split('=').next().unwrap_or("").to_ascii_lowercase();
     if ["password", "passwd", "credentials", "auth"]
@@ -140,7 +140,7 @@ impl Table {
 }
 
 impl<'a> Output<'a> {
-    /// Nothing yet.
+    /// An empty configuration.
     pub fn new(source: &'a Source<'a>) -> Self {
         Self {
             source,
@@ -155,7 +155,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Says what became of a setting.
+    /// Adds a note about what became of a setting.
     pub fn note(&mut self, level: Level, from: &Origin, reason: impl Into<String>, nearest: &str) {
         let nearest = (!nearest.is_empty()).then(|| nearest.to_owned());
         let note = Note {
@@ -170,22 +170,22 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A setting whose effect is missing.
+    /// Notes a setting whose effect is missing.
     pub fn lost(&mut self, from: &Origin, reason: impl Into<String>, nearest: &str) {
         self.note(Level::Lost, from, reason, nearest);
     }
 
-    /// A setting for which nothing needs to be done.
+    /// Notes a setting that is not needed.
     pub fn unneeded(&mut self, from: &Origin, reason: impl Into<String>) {
         self.note(Level::Unneeded, from, reason, "");
     }
 
-    /// A setting whose effect is another in part.
+    /// Notes a setting whose effect is partly different.
     pub fn differs(&mut self, from: &Origin, reason: impl Into<String>, nearest: &str) {
         self.note(Level::Differs, from, reason, nearest);
     }
 
-    /// A value that cannot be read.
+    /// Notes a value that cannot be read.
     pub fn unreadable(&mut self, from: &Origin, wanted: &str) {
         self.lost(
             from,
@@ -225,7 +225,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Where clients connect, as far as `listen` says.
+    /// The addresses for clients in the setting `listen`.
     pub fn listen(&self) -> &[String] {
         match self.settings.get("listen") {
             Some((Toml::List(addresses), _)) => addresses,
@@ -233,7 +233,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// An address to listen on that this machine can have: none with a note otherwise.
+    /// An address to listen on, if this machine can use it. Otherwise `None`, with a note.
     pub fn listen_address(&mut self, text: &str, from: &Origin) -> Option<String> {
         let text = text.trim();
         match text.parse() {
@@ -261,24 +261,24 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Takes a setting back.
+    /// Removes a setting.
     pub fn unset(&mut self, name: &str) {
         self.settings.remove(name);
     }
 
-    /// Sets a number, or the nearest that is allowed.
+    /// Sets a number, or the nearest allowed number.
     pub fn count(&mut self, name: &'static str, number: u64, from: &Origin) {
         let value = self.bounded(name, number, from, |it| it.to_string());
         self.set(name, Toml::Number(value), from);
     }
 
-    /// Sets a time in milliseconds, or the nearest that is allowed.
+    /// Sets a time in milliseconds, or the nearest allowed time.
     pub fn time(&mut self, name: &'static str, ms: u64, from: &Origin) {
         let value = self.bounded(name, ms, from, spell_time);
         self.set(name, Toml::Text(spell_time(value)), from);
     }
 
-    /// The number of a list's key, or the nearest that is allowed.
+    /// The number for a key of a list, or the nearest allowed number.
     pub fn bounded(
         &mut self,
         name: &str,
@@ -300,14 +300,14 @@ impl<'a> Output<'a> {
         value
     }
 
-    /// Sets a setting that names a file to be read. If this machine has no such file, the line stays a comment.
-    /// Tells whether the setting holds.
+    /// Sets a setting that names a file to read. If this machine does not have the file, the line becomes a comment.
+    /// Returns whether the setting is set.
     pub fn file(&mut self, name: &'static str, path: &str, from: &Origin) -> bool {
         let nearest = "copy it here, and remove the #";
         self.path((name, path), Path::new(path), nearest, from)
     }
 
-    /// The same of a file that is to be written: its folder must be there.
+    /// The same for a file that the proxy writes: its folder must exist.
     pub fn new_file(&mut self, name: &'static str, path: &str, from: &Origin) -> bool {
         let folder = Path::new(path).parent().unwrap_or(Path::new("/"));
         let nearest = "create the folder, and remove the #";
@@ -336,7 +336,7 @@ impl<'a> Output<'a> {
         false
     }
 
-    /// A setting that stays a comment for the reader to decide.
+    /// Adds a setting as a comment, so that the reader can decide.
     pub fn aside(&mut self, name: &'static str, value: Toml, reason: &str) {
         self.asides.push((name, value, reason.to_owned()));
     }
@@ -346,7 +346,7 @@ impl<'a> Output<'a> {
         (self.source.has_file)(Path::new(path).parent().unwrap_or(Path::new("/")))
     }
 
-    /// A password's place: a text that our file would take for a reference is left out.
+    /// A password as a value. A text that the file would take for a reference is left out.
     pub fn secret(&mut self, text: &str, from: &Origin) -> Option<Toml> {
         if !text.starts_with("file:") && !text.starts_with("env:") {
             return Some(Toml::Text(text.to_owned()));
@@ -379,7 +379,7 @@ impl<'a> Output<'a> {
     /// The file and its notes.
     ///
     /// # Errors
-    /// If there is no backend, or the result does not pass a check, which would be a fault of this crate.
+    /// There is no backend, or the result does not pass the check, which would be a fault of this crate.
     pub fn finish(mut self, product: Product) -> Result<Imported, Refusal> {
         self.settle_tls();
         self.make_names_unique();
@@ -401,7 +401,8 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A certificate is of no use without its key, and some modes need a file.
+    /// Turns a certificate without its key, or a key without its certificate, into a comment, and lowers the modes that
+    /// need a missing file.
     fn settle_tls(&mut self) {
         for (one, other) in [
             ("client_tls.certificate", "client_tls.key"),
@@ -441,7 +442,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Names of backends and rules are unique.
+    /// Adds numbers to names of backends and rules that occur twice, because these names must be unique.
     fn make_names_unique(&mut self) {
         for list in [&mut self.backends, &mut self.rules] {
             let mut seen = BTreeSet::new();
@@ -547,7 +548,7 @@ impl Toml {
     }
 }
 
-/// A TOML string: literal where a backslash would have to be doubled.
+/// A TOML string; a literal one if it has quotes or backslashes that would need an escape.
 fn quoted(text: &str) -> String {
     let is_plain = |it: char| !it.is_control() && it != '\'';
     if text.contains(['\\', '"']) && text.chars().all(is_plain) {
@@ -571,7 +572,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// A comment must not end its line.
+/// A text for a comment: on one line, without control characters.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|it| if it.is_control() { ' ' } else { it })
@@ -586,7 +587,7 @@ fn key_of(name: &str) -> &str {
     name.split_once('.').map_or(name, |(_, key)| key)
 }
 
-/// What holds for a setting: `limits.sessions_max`, `backend.weight`.
+/// The traits of a setting: `limits.sessions_max`, `backend.weight`.
 fn traits(name: &str) -> Option<Traits> {
     fn within<O>(section: &Section<O>, name: &str) -> Option<Traits> {
         section

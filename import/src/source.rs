@@ -1,11 +1,11 @@
-//! What goes in and what comes out.
+//! The input and the result of an import.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::note::Note;
 
-/// A proxy whose configuration can be taken over.
+/// A proxy whose configuration can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     /// ProxySQL, versions 1.4 to 3.
@@ -26,39 +26,39 @@ pub struct Source<'a> {
     pub name: &'a str,
     /// The text.
     pub text: &'a str,
-    /// Whether a file or folder is on this machine and can be read. What is not stays in the output as a comment,
-    /// because the output must pass a check.
+    /// Whether a file or folder is on this machine and can be read. A setting with a missing file becomes a comment in
+    /// the output, because the output must pass a check.
     pub has_file: &'a dyn Fn(&Path) -> bool,
 }
 
-/// What came of a file.
+/// The result of an import.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The configuration file.
     pub toml: String,
-    /// What was not carried over as it was, in the order of the file.
+    /// Notes about settings that were not carried over unchanged, in the order of the file.
     pub notes: Vec<Note>,
 }
 
-/// Why a file could not be taken over.
+/// Why a file could not be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The line, if the reason has one.
     pub line: Option<usize>,
     /// What is wrong.
     pub text: String,
-    /// What to do.
+    /// What the user can do.
     pub hint: String,
 }
 
-/// The largest file that is read, in bytes. The largest real ones have a few hundred KiB.
+/// The largest file that is read, in bytes. The largest real files have a few hundred KiB.
 const BYTES_MAX: usize = 16 << 20;
 
 impl Source<'_> {
     /// Refuses a text that is too large.
     ///
     /// # Errors
-    /// If it is.
+    /// The text is too large.
     pub(crate) fn check_size(&self) -> Result<(), Refusal> {
         if self.text.len() <= BYTES_MAX {
             return Ok(());

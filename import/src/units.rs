@@ -1,4 +1,4 @@
-//! Times, sizes and truths as other proxies write them.
+//! Times, sizes and booleans as other proxies write them.
 
 /// Milliseconds of `5s`, `500ms`, `1m`, `2h`, `3d`, `100us`; a number alone counts `unit_ms` each.
 pub fn milliseconds(text: &str, unit_ms: u64) -> Option<u64> {
@@ -27,7 +27,7 @@ pub fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// A duration as our file writes it.
+/// A duration as the configuration file writes it.
 pub fn spell_time(ms: u64) -> String {
     match ms {
         0 => "0s".to_owned(),

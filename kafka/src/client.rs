@@ -1,4 +1,4 @@
-//! A client of the brokers: who leads a topic, and records for its leader.
+//! A client of the brokers: finds the leader of a topic, and sends records to it.
 //!
 //! ```text
 //!   leader of the topic ──► number of the producer, sequence of the topic ──► Produce ──► acknowledged
@@ -6,7 +6,7 @@
 //!        └─────────────── a wait, another leader, another connection ◄───────────┘ refused, or lost
 //! ```
 //!
-//! Records that are sent again have the same sequence, so the leader keeps them once.
+//! If records are sent again, they have the same sequence number, so the leader stores them only once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,44 +21,44 @@ use crate::protocol::{Api, metadata, produce, producer_id};
 use crate::record_batch::{RecordBatch, Sequence};
 use crate::refusal::{CLUSTER_AUTHORIZATION_FAILED, DUPLICATE_SEQUENCE_NUMBER, Refusal};
 
-/// The waits before records are sent again. Behind the last one the sink begins anew, and says so.
+/// The waits before each new try. After the last one the sink begins again, and logs the error.
 const WAITS_MS: [u64; 6] = [50, 100, 200, 400, 800, 800];
 
-/// So many topics are known. Behind that the client begins as another producer.
+/// The maximum number of known topics. If there are more, the client forgets them and gets a new producer id.
 const TOPICS_MAX: usize = 4096;
 
-/// See the module.
+/// A client of one Kafka cluster.
 pub struct BrokerClient {
     connector: Connector,
-    /// The brokers of the settings.
+    /// The addresses of the brokers in the settings.
     first: Vec<String>,
-    /// All brokers, as the last answer named them: their addresses by their numbers.
+    /// The addresses of all brokers, by broker id, from the last metadata answer.
     brokers: HashMap<i32, String>,
-    /// By address.
+    /// The open connections, by the broker's address.
     connections: HashMap<String, Connection>,
     topics: HashMap<String, TopicState>,
     producer: Option<Producer>,
-    /// The log has been told that a broker makes the proxy wait.
+    /// Whether the log already says that a broker makes the proxy wait.
     has_told_wait: bool,
 }
 
 #[derive(Default)]
 struct TopicState {
     leader: Option<i32>,
-    /// The sequence of its next record.
+    /// The sequence number of the topic's next record.
     next: i32,
 }
 
-/// How brokers know the client.
+/// The producer id of the client.
 #[derive(Clone, Copy)]
 enum Producer {
     Known(ProducerId),
-    /// They do not: they are too old, or the user may not ask for a number.
+    /// The brokers give no producer id: they are too old, or the user may not ask for one.
     Anonymous,
 }
 
 impl BrokerClient {
-    /// Without connections.
+    /// A client without connections.
     pub fn new(connector: Connector, first: Vec<String>) -> Self {
         Self {
             connector,
@@ -71,7 +71,7 @@ impl BrokerClient {
         }
     }
 
-    /// Asks for all brokers.
+    /// Gets the metadata of all brokers.
     ///
     /// # Errors
     /// No broker answers.
@@ -79,10 +79,10 @@ impl BrokerClient {
         self.metadata(None).await.map(drop)
     }
 
-    /// Sends records to a topic. All in-sync replicas have them when this returns.
+    /// Sends records to a topic. When this returns, all in-sync replicas have the records.
     ///
     /// # Errors
-    /// They may or may not be in the topic.
+    /// The topic may or may not have the records.
     pub async fn produce(
         &mut self,
         topic: &str,
@@ -123,7 +123,7 @@ impl BrokerClient {
         Ok(())
     }
 
-    /// After an error, what was known of the topic may not be true any more.
+    /// Forgets the topic's leader after an error, and the producer id if the brokers no longer know it.
     fn forget(&mut self, topic: &str, error: &KafkaError) {
         if let Some(topic) = self.topics.get_mut(topic) {
             topic.leader = None;
@@ -138,7 +138,7 @@ impl BrokerClient {
         self.topics.clear();
     }
 
-    /// The number of the producer, and the sequence of the topic's next record.
+    /// Returns the producer id, and the sequence number of the topic's next record.
     async fn sequence(&mut self, topic: &str) -> Result<Sequence, KafkaError> {
         if self.topics.len() >= TOPICS_MAX && !self.topics.contains_key(topic) {
             self.begin_as_another();
@@ -171,7 +171,7 @@ impl BrokerClient {
         }
     }
 
-    /// The address of the broker that leads a topic's partition.
+    /// Returns the address of the broker that leads the topic's partition.
     async fn leader(&mut self, topic: &str) -> Result<String, KafkaError> {
         const LEADER_NOT_AVAILABLE: i16 = 5;
         let known = self.topics.get(topic).and_then(|it| it.leader);
@@ -195,7 +195,7 @@ impl BrokerClient {
         }
     }
 
-    /// Asks for all brokers and for a topic.
+    /// Gets the metadata of all brokers, and of a topic.
     async fn metadata(
         &mut self,
         topic: Option<&str>,
@@ -214,8 +214,8 @@ impl BrokerClient {
         Ok(metadata.topic)
     }
 
-    /// Asks one broker after the other until one answers: those with a connection, all others, and again those of the
-    /// settings.
+    /// Sends a request to one broker after the other until one answers: first the brokers with a connection, then
+    /// all others, then those of the settings.
     async fn ask_any(&mut self, api: Api, body: &[u8]) -> Result<(String, Vec<u8>), KafkaError> {
         let known = self.connections.keys().chain(self.brokers.values());
         let addresses: Vec<_> = known.chain(&self.first).cloned().collect();
@@ -235,7 +235,7 @@ impl BrokerClient {
         Err(KafkaError::Unreachable(Box::new(error)))
     }
 
-    /// Asks a broker. A connection over which a request was not answered is not used again.
+    /// Sends a request to a broker. If it gets no answer, the connection is not used again.
     async fn ask(
         &mut self,
         address: &str,
@@ -251,7 +251,7 @@ impl BrokerClient {
         Ok(answered)
     }
 
-    /// The broker wants no request for so long. The answer that says so is valid.
+    /// Delays the next request to a broker, because the broker's answer asks for that. The answer itself is valid.
     fn hold(&mut self, address: &str, throttle_ms: i32) {
         let time = Duration::from_millis(u64::try_from(throttle_ms).unwrap_or(0));
         if time.is_zero() {
@@ -271,13 +271,13 @@ impl BrokerClient {
     }
 }
 
-/// Sequences begin anew behind the greatest.
+/// Returns the next sequence number. After the greatest number comes 0.
 fn behind(sequence: i32, count: u32) -> i32 {
     let sum = sequence.cast_unsigned().wrapping_add(count);
     (sum & i32::MAX.cast_unsigned()).cast_signed()
 }
 
-/// `HOST:PORT`, or `[ADDRESS]:PORT` for one with colons.
+/// Returns `HOST:PORT`, or `[ADDRESS]:PORT` for an IPv6 address.
 fn address_of(host: &str, port: u16) -> String {
     match host.contains(':') {
         true => format!("[{host}]:{port}"),

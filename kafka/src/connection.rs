@@ -1,4 +1,4 @@
-//! A connection to a broker: a request, its answer, the next request.
+//! A connection to a broker. It has one request in flight at a time.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,35 +11,36 @@ use crate::protocol::versions::Versions;
 use crate::protocol::{Api, put_header, versions};
 use crate::refusal::Refusal;
 
-/// How long an answer may take. The brokers themselves give up after 30 seconds if replicas do not acknowledge.
+/// The time limit for an answer. The brokers themselves give up after 30 seconds if replicas do not acknowledge.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// A broker's answer is no longer: it has the addresses of all brokers and the partitions of one topic.
+/// The maximum length of an answer, in bytes. An answer contains the addresses of all brokers and the partitions of
+/// one topic.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// The number of the request, which is in front of each answer.
+/// The length of the correlation id at the start of each answer, in bytes.
 const NUMBER_BYTES: usize = 4;
 
-/// Bytes both ways, in clear or not.
+/// A byte stream, encrypted or not.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// A connection. After an error it is of no use any more.
+/// A connection to a broker. After an error it must not be used again.
 pub struct Connection {
     address: String,
     stream: Box<dyn Stream>,
     versions: Versions,
-    /// Of the last request.
+    /// The correlation id of the last request.
     number: i32,
-    /// The broker wants no request before.
+    /// The time before which the broker wants no request.
     free: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connection {
-    /// Asks the broker which requests it knows.
+    /// Asks the broker which requests it supports.
     ///
     /// # Errors
-    /// The broker does not say it.
+    /// The broker does not answer.
     pub async fn begin(address: &str, stream: Box<dyn Stream>) -> Result<Self, KafkaError> {
         let mut connection = Self {
             address: address.to_owned(),
@@ -58,10 +59,11 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Sends the pieces of a request's body, and waits for the answer; its version and its body.
+    /// Sends the pieces of a request's body, and waits for the answer. Returns the request's version and the
+    /// answer's body.
     ///
     /// # Errors
-    /// The broker does not know the request, or nothing comes that is an answer.
+    /// The broker does not support the request, or sends no valid answer.
     pub async fn ask(&mut self, api: Api, body: &[&[u8]]) -> Result<(i16, Vec<u8>), KafkaError> {
         let version = self
             .versions
@@ -76,7 +78,7 @@ impl Connection {
         Ok((version, self.exchange(api, version, body).await?))
     }
 
-    /// The broker wants no request for so long, because of a quota.
+    /// Delays the next request by `time`, because the broker's quota asks for that.
     pub fn hold(&mut self, time: Duration) {
         self.free = Some(Box::pin(sleep(time)));
     }

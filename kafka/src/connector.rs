@@ -13,20 +13,20 @@ use crate::connection::{Connection, Stream};
 use crate::error::KafkaError;
 use crate::login::Login;
 
-/// How long a connection may take, with TLS.
+/// The time limit for TCP and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What connections are made with.
+/// The settings of new connections.
 pub struct Connector {
     tls: Option<ClientTls>,
     login: Option<Login>,
 }
 
 impl Connector {
-    /// Reads the files of TLS. Logins take random bytes from `entropy`.
+    /// Reads the TLS files. Logins take random bytes from `entropy`.
     ///
     /// # Errors
-    /// One that names the faulty file.
+    /// A TLS file cannot be used; the error names the file.
     pub fn new(settings: &KafkaConfig, entropy: &Entropy) -> Result<Self, KafkaError> {
         let identity = settings
             .tls_certificate
@@ -49,7 +49,7 @@ impl Connector {
     /// Connects, and logs in.
     ///
     /// # Errors
-    /// The broker cannot be reached, or does not let the user in.
+    /// The broker cannot be reached, or refuses the user.
     pub(crate) async fn connect(&self, address: &str) -> Result<Connection, KafkaError> {
         let name = match &self.tls {
             Some(tls) => {
@@ -82,7 +82,7 @@ impl Connector {
     }
 }
 
-/// The host of `HOST:PORT` or `[ADDRESS]:PORT`.
+/// Returns the host of `HOST:PORT` or `[ADDRESS]:PORT`.
 fn host(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let inner = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));

@@ -1,4 +1,4 @@
-//! Why a request to the brokers fails, and what follows.
+//! The errors of requests to brokers, and whether the client tries again.
 
 use std::time::Duration;
 
@@ -6,76 +6,76 @@ use crate::protocol::{AnswerError, Api};
 use crate::refusal::Refusal;
 use crate::scram::ScramError;
 
-/// Why a request fails.
+/// The reason why a request fails.
 #[derive(Debug, thiserror::Error)]
 pub enum KafkaError {
-    /// No broker of the settings, and none that these have named, can be asked.
+    /// No broker can be reached, neither of the settings nor of the metadata.
     #[error("no broker can be reached: {0}")]
     Unreachable(Box<KafkaError>),
-    /// The settings name none.
+    /// The settings contain no broker.
     #[error("no broker is known")]
     NoBroker,
-    /// There is no connection.
+    /// The client cannot connect to the broker.
     #[error("no connection to {address}: {error}")]
     Connect {
-        /// The broker's.
+        /// The broker's address.
         address: String,
-        /// The system's words.
+        /// The operating system's message.
         error: std::io::Error,
     },
-    /// The connection breaks while a request is under way.
+    /// The connection breaks during a request.
     #[error("the connection to {address} is lost: {error}")]
     Lost {
-        /// The broker's.
+        /// The broker's address.
         address: String,
-        /// The system's words.
+        /// The operating system's message.
         error: std::io::Error,
     },
-    /// No answer comes.
+    /// The broker does not answer in time.
     #[error("the broker {address} has not answered for {} seconds", .wait.as_secs())]
     Silent {
-        /// The broker's.
+        /// The broker's address.
         address: String,
         /// How long the proxy has waited.
         wait: Duration,
     },
-    /// Something comes that is no answer.
+    /// The broker's answer is invalid.
     #[error("{0}")]
     Answer(#[from] AnswerError),
-    /// An answer has this many bytes.
+    /// The length of an answer is invalid.
     #[error("the broker {address} answers with {length} bytes, which no answer has")]
     Length {
-        /// The broker's.
+        /// The broker's address.
         address: String,
-        /// What it says.
+        /// The length that the answer states, in bytes.
         length: i32,
     },
-    /// The answer to another request comes.
+    /// The broker answers another request.
     #[error("the broker {0} answers another request than the last")]
     Order(String),
-    /// The broker is too old or too new.
+    /// The broker supports no common version of a request.
     #[error("the broker {address} does not know the versions {} to {} of {}", .api.min, .api.max, .api.name)]
     Version {
-        /// The broker's.
+        /// The broker's address.
         address: String,
         /// The request.
         api: Api,
     },
-    /// A file of TLS cannot be used.
+    /// A TLS file cannot be used.
     #[error(transparent)]
     Tls(#[from] net::tls::Error),
-    /// The name of the broker cannot be checked.
+    /// The broker's name is not valid for TLS.
     #[error("{0}")]
     Name(String),
-    /// The broker has no such way to log in.
+    /// The broker does not support the mechanism for the login.
     #[error("the broker refuses the mechanism {mechanism}. It has: {}", .has.join(", "))]
     Mechanism {
-        /// That of the settings.
+        /// The mechanism of the settings.
         mechanism: &'static str,
-        /// Those of the broker.
+        /// The mechanisms of the broker.
         has: Vec<String>,
     },
-    /// The broker does not let the user in.
+    /// The broker refuses the user.
     #[error("the broker refuses the login: {0}")]
     Login(String),
     /// The broker does not prove that it knows the password.
@@ -84,7 +84,7 @@ pub enum KafkaError {
     /// The broker refuses the request.
     #[error("{0}")]
     Refused(#[from] Refusal),
-    /// The records are longer than the protocol can say.
+    /// The records are too long for the protocol.
     #[error("the change is longer than 2 GiB")]
     TooLong,
     /// The records cannot be compressed.
@@ -93,7 +93,7 @@ pub enum KafkaError {
 }
 
 impl KafkaError {
-    /// Whether the same request may succeed in a moment.
+    /// Whether the same request may succeed soon.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost { .. } => true,

@@ -1,8 +1,8 @@
-//! What fuzzing calls: any bytes as a broker's answer.
+//! The entry point for fuzzing: arbitrary bytes as a broker's answer.
 
 use crate::protocol::{metadata, produce, producer_id, sasl, versions};
 
-/// Reads bytes as each kind of answer. What comes of them does not matter: none may panic.
+/// Decodes bytes as each kind of answer. The results do not matter, but no decoder may panic.
 pub fn answers(bytes: &[u8]) {
     for version in [3, 5, 8] {
         let _ = produce::answer(version, bytes);

@@ -1,5 +1,5 @@
-//! A producer for Kafka: records for topics, each acknowledged by all in-sync replicas, and kept once although they were
-//! sent twice.
+//! A producer for Kafka. All in-sync replicas acknowledge each record, and brokers store a record once, even if it
+//! is sent twice.
 //!
 //! ```text
 //!   RecordBatch ──► BrokerClient ──► leader, sequence ──► Connection ──► broker
@@ -7,8 +7,8 @@
 //!                        └────── sent again, or a wait for a quota ◄────────┘
 //! ```
 //!
-//! The protocol is written here, because each length in an answer is a peer's: libraries take memory for as many items
-//! as an answer promises.
+//! The protocol is implemented here, because each length in an answer comes from a peer: libraries allocate memory
+//! for as many items as an answer states.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]

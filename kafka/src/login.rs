@@ -1,4 +1,4 @@
-//! How the proxy logs in to a broker: SASL, in the first requests of a connection.
+//! The login to a broker: SASL, in the first requests of a connection.
 
 use config::{KafkaConfig, KafkaSasl, Secret};
 use system::Entropy;
@@ -9,10 +9,10 @@ use crate::error::KafkaError;
 use crate::protocol::sasl;
 use crate::scram::{Scram, ScramHash};
 
-/// The broker's words in a message.
+/// How many characters of a broker's message are kept.
 const MESSAGE_CHARACTERS_MAX: usize = 200;
 
-/// A user and a way to log in.
+/// A user, a password and a mechanism.
 pub struct Login {
     mechanism: Mechanism,
     user: String,
@@ -37,7 +37,7 @@ impl Mechanism {
 }
 
 impl Login {
-    /// None if the settings have none.
+    /// Returns the login of the settings; none if they have no mechanism.
     pub fn new(settings: &KafkaConfig, entropy: &Entropy) -> Option<Self> {
         let mechanism = match settings.sasl {
             KafkaSasl::None => return None,
@@ -56,7 +56,7 @@ impl Login {
     /// Logs in.
     ///
     /// # Errors
-    /// The broker has not this way, does not let the user in, or does not prove that it knows the password.
+    /// The broker does not support the mechanism, refuses the user, or does not prove that it knows the password.
     pub async fn run(&self, connection: &mut Connection) -> Result<(), KafkaError> {
         let mechanism = self.mechanism.name();
         let request = sasl::handshake(mechanism);
@@ -83,7 +83,7 @@ impl Login {
     }
 }
 
-/// Sends a token; the broker's.
+/// Sends a token. Returns the broker's token.
 async fn authenticate(connection: &mut Connection, token: &[u8]) -> Result<Vec<u8>, KafkaError> {
     let request = Zeroizing::new(sasl::authenticate(token));
     let (_, answer) = connection.ask(sasl::AUTHENTICATE, &[&request]).await?;

@@ -1,4 +1,4 @@
-//! Records in the form in which brokers keep them: version 2 of Kafka's batches.
+//! Records in the format in which brokers store them: version 2 of Kafka's record batches.
 //!
 //! ```text
 //!   offset, length, epoch of the leader │ 2 │ checksum │ compression, numbers, times, producer, sequence │ records
@@ -9,26 +9,26 @@ use config::KafkaCompression;
 
 use crate::protocol::producer_id::ProducerId;
 
-/// The bytes in front of the records.
+/// The length of the header before the records, in bytes.
 const HEADER_BYTES: usize = 61;
-/// Where begins what the length counts.
+/// The offset of the first byte that the length field counts.
 const BEHIND_LENGTH: usize = 12;
-/// Where the checksum is, and where begins what it covers.
+/// The offset of the checksum, and of the first byte that it covers.
 const CHECKSUM: usize = 17;
 const BEHIND_CHECKSUM: usize = 21;
 
 const MAGIC: u8 = 2;
 const ZSTD: i16 = 4;
-/// Fast, and most of what more would bring.
+/// A fast level; higher levels compress only a little better.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Who sends a batch, and which of that producer's records is the batch's first.
+/// The producer of a batch, and the sequence number of its first record.
 pub(crate) type Sequence = Option<(ProducerId, i32)>;
 
 /// Records of one topic, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RecordBatch {
-    /// Room for the header, then the records.
+    /// Space for the header, and then the records.
     bytes: Vec<u8>,
     count: u32,
     first_ms: i64,
@@ -37,7 +37,7 @@ pub struct RecordBatch {
 }
 
 impl RecordBatch {
-    /// Without records. The first one has this time, in milliseconds since 1970.
+    /// A batch without records. `first_ms` is the time of the first record, in milliseconds since 1970.
     pub fn new(first_ms: i64) -> Self {
         Self {
             bytes: vec![0; HEADER_BYTES],
@@ -68,20 +68,20 @@ impl RecordBatch {
         self.last_ms = self.last_ms.max(time_ms);
     }
 
-    /// How many there are.
+    /// The number of records.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// How many bytes a request has for it.
+    /// The size of the batch in a request, in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Compresses the records, once all are there.
+    /// Compresses the records. Call this after the last record was added.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// The compression fails.
     pub fn compress(&mut self, compression: KafkaCompression) -> std::io::Result<()> {
         if compression == KafkaCompression::Zstd && self.compression == KafkaCompression::None {
             let records = self.bytes.get(HEADER_BYTES..).unwrap_or_default();
@@ -93,14 +93,15 @@ impl RecordBatch {
         Ok(())
     }
 
-    /// The bytes, with their header. A batch that is sent again has the same sequence, unless the producer is another one.
+    /// Returns the batch with its header. If it is sent again, the sequence stays the same, unless the producer id
+    /// has changed.
     pub(crate) fn sealed(&mut self, sequence: Sequence) -> &[u8] {
         let (id, first) = sequence.map_or((NO_PRODUCER, -1), |(id, first)| (id, first));
         let attributes = match self.compression {
             KafkaCompression::None => 0,
             KafkaCompression::Zstd => ZSTD,
         };
-        // As many records as fit into 2 GiB.
+        // The count fits, because a batch is at most 2 GiB long.
         let count = i32::try_from(self.count).unwrap_or(i32::MAX);
         let mut header = Vec::with_capacity(HEADER_BYTES);
         header.extend(0_i64.to_be_bytes());
@@ -123,13 +124,13 @@ impl RecordBatch {
     }
 }
 
-/// A producer that brokers do not know.
+/// The producer id for a client that has none.
 const NO_PRODUCER: ProducerId = ProducerId {
     number: -1,
     epoch: -1,
 };
 
-/// More than the protocol can say is refused with the request ([`super::protocol::produce::request`]).
+/// A batch that is too long for this field is refused with the request ([`super::protocol::produce::request`]).
 fn length_field(length: usize) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }
@@ -143,7 +144,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(bytes);
 }
 
-/// Zigzag, seven bits a byte.
+/// Appends a number in zigzag encoding, seven bits per byte.
 fn put_number(out: &mut Vec<u8>, number: i64) {
     let mut rest = (number.cast_unsigned() << 1) ^ (number >> 63).cast_unsigned();
     while rest >= 0x80 {

@@ -1,17 +1,17 @@
-//! Why a broker does not take changes, in words that say what to do.
+//! The errors with which brokers refuse changes, with hints what to do.
 
 use std::fmt;
 
-/// The records are in the topic already: they were sent twice.
+/// The topic already contains the records, because they were sent twice.
 pub const DUPLICATE_SEQUENCE_NUMBER: i16 = 46;
-/// The user may not do what concerns the whole cluster.
+/// The user lacks a permission for the whole cluster.
 pub const CLUSTER_AUTHORIZATION_FAILED: i16 = 31;
 
 /// The error code of a broker's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     code: i16,
-    /// The broker's words, if it has any.
+    /// The broker's message, if the answer has one.
     message: Option<String>,
 }
 
@@ -22,13 +22,13 @@ impl Refusal {
         Self { code, message }
     }
 
-    /// Whether the same request may succeed in a moment: another broker leads, or a replica catches up.
+    /// Whether the same request may succeed soon: another broker leads the topic, or a replica has to catch up.
     pub(crate) fn may_pass(&self) -> bool {
-        matches!(self.code, 3 | 5 | 6 | 7 | 13..=16 | 20 | 56 | 74 | 75 | 89)
+        matches!(self.code, 3 | 5 | 6 | 7 | 13..=16 | 19 | 20 | 56 | 74 | 75 | 89)
             || self.wants_new_producer()
     }
 
-    /// Whether the broker does not know the producer any more, or misses a batch of it.
+    /// Whether the broker no longer knows the producer id, or lacks one of its batches.
     pub(crate) fn wants_new_producer(&self) -> bool {
         matches!(self.code, 45 | 47 | 59 | 90)
     }
@@ -76,7 +76,7 @@ fn hint(code: i16) -> Option<&'static str> {
     })
 }
 
-/// As Kafka's protocol guide calls them.
+/// The names in Kafka's protocol guide.
 const NAMES: [(i16, &str); 37] = [
     (-1, "UNKNOWN_SERVER_ERROR"),
     (2, "CORRUPT_MESSAGE"),
@@ -116,3 +116,16 @@ const NAMES: [(i16, &str); 37] = [
     (89, "THROTTLING_QUOTA_EXCEEDED"),
     (90, "PRODUCER_FENCED"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_repeated_if_replicas_are_missing_before_or_after_it() {
+        for code in [19, 20] {
+            assert!(Refusal::new(code, None).may_pass(), "{code}");
+        }
+        assert!(!Refusal::new(10, None).may_pass());
+    }
+}

@@ -1,5 +1,5 @@
-//! SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677): proves the password without sending it, and has the broker
-//! prove that it knows it.
+//! SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677): proves the password without sending it, and checks that
+//! the broker knows it, too.
 
 use std::num::NonZeroU32;
 
@@ -10,29 +10,29 @@ use base64::engine::general_purpose::STANDARD;
 use system::Entropy;
 use zeroize::Zeroizing;
 
-/// Fewer rounds are not allowed by the RFC.
+/// The minimum number of rounds, from the RFC.
 const ROUNDS_MIN: u32 = 4096;
-/// More would keep the processor busy for seconds. Kafka's own limit is 16,384.
+/// The maximum number of rounds. More would keep the processor busy for seconds. Kafka's own limit is 16,384.
 const ROUNDS_MAX: u32 = 1 << 20;
 
-/// A message without the binding to a channel, in base 64.
+/// The header "n,," in base64: no channel binding.
 const NO_BINDING: &str = "biws";
 
-/// Why the exchange fails.
+/// The reason why the exchange fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScramError {
-    /// The system has no random numbers.
+    /// The operating system provides no random numbers.
     #[error("the system has no random numbers")]
     Random,
-    /// A message is none.
+    /// A message of the broker is invalid.
     #[error("the broker's message of the login has no {0}")]
     Message(&'static str),
-    /// The number of rounds.
+    /// The broker asks for too few or too many rounds.
     #[error(
         "the broker asks for {0} rounds of the password's hash; {ROUNDS_MIN} to {ROUNDS_MAX} are possible"
     )]
     Rounds(u32),
-    /// The proof is wrong.
+    /// The broker's proof is wrong.
     #[error("the broker does not prove that it knows the user's password")]
     Proof,
 }
@@ -67,7 +67,7 @@ impl ScramHash {
     }
 }
 
-/// An exchange that has not begun.
+/// The client's side of an exchange.
 pub struct Scram<'a> {
     hash: ScramHash,
     password: &'a str,
@@ -76,12 +76,12 @@ pub struct Scram<'a> {
     nonce: String,
 }
 
-/// What the broker must say at last.
+/// The proof that the broker must send in its last message.
 pub struct ExpectedProof(Vec<u8>);
 
 impl<'a> Scram<'a> {
     /// # Errors
-    /// The system has no random numbers.
+    /// The operating system provides no random numbers.
     pub fn new(
         hash: ScramHash,
         user: &str,
@@ -107,15 +107,15 @@ impl<'a> Scram<'a> {
         }
     }
 
-    /// The first message.
+    /// Returns the client's first message.
     pub fn first(&self) -> String {
         format!("n,,{}", self.first)
     }
 
-    /// The answer to the broker's first message.
+    /// Returns the client's answer to the broker's first message, and the proof that the broker must send then.
     ///
     /// # Errors
-    /// The message is none, or asks for too much.
+    /// The message is invalid, or asks for too few or too many rounds.
     pub fn answer(&self, message: &[u8]) -> Result<(String, ExpectedProof), ScramError> {
         let message = std::str::from_utf8(message).map_err(|_| ScramError::Message("text"))?;
         let nonce = field(message, "r=")?;

@@ -1,5 +1,5 @@
-//! A shared lane: one backend connection, the statements of many sessions in flight on it. All that
-//! became ready in one turn leaves in one write; replies go from here to each client's socket.
+//! A shared lane: one backend connection with statements of many sessions in flight. All statements that become ready
+//! in one turn leave in one write. The lane sends each reply to its client's socket.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
@@ -33,34 +33,34 @@ use backend::sub_pool::SubPoolId;
 use backend::worker_pool::HeldConnection;
 use session::track_settings::SessionTrackSettings;
 
-/// While statements are under way, it is looked so often whether the first keeps the others waiting.
+/// While statements are in flight, the lane checks at this interval whether the first one keeps the others waiting.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A client that does not take its reply keeps the lane from reading on beyond so many bytes.
+/// If a client has more unsent bytes of its reply than this, the lane reads no further.
 const UNSENT_BYTES_MAX: usize = 256 << 10;
 
-/// One lane.
+/// One shared lane.
 pub struct SharedLane {
-    /// The connections that its own one is like.
+    /// The sub-pool that the lane's connection belongs to.
     pub sub_pool: SubPoolId,
     pub(crate) lease: RefCell<Option<HeldConnection>>,
     pub(crate) queue: RefCell<Lane<Rc<LaneRequest>, Following>>,
     /// Statements that leave in the next write.
     pub(crate) ready: RefCell<Vec<u8>>,
-    /// Memory for an execution.
+    /// A buffer for encoding an execution.
     payload: RefCell<Vec<u8>>,
     /// Statements that are being prepared.
     pub(crate) preparing: RefCell<Vec<StatementKey>>,
     /// When the last replies came, or the first statement left.
     last_reply_at: Cell<Duration>,
-    /// The connection must not be used by anybody after this.
+    /// The connection must not be used after this.
     is_spoiled: Cell<bool>,
-    /// Its backend was disabled.
+    /// The backend was disabled.
     is_disabled: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-/// What follows a request, and stays if the session withdraws the request.
+/// The reply and the command of a request. The queue keeps them if the session withdraws the request.
 pub(crate) struct Following {
     pub reply: Reply,
     pub lane_command: LaneCommand,
@@ -70,8 +70,8 @@ pub(crate) struct Following {
 pub enum Load<'a> {
     /// COM_QUERY, as it came.
     Query(&'a [u8]),
-    /// COM_STMT_EXECUTE, of what is prepared there. Types are always sent along: whether the server
-    /// has read them is not known before its reply.
+    /// COM_STMT_EXECUTE of a statement that is prepared on the lane. Types are always sent along, because before its
+    /// reply it is not known whether the server has read earlier ones.
     Execute {
         /// The statement.
         key: &'a StatementKey,
@@ -79,16 +79,16 @@ pub enum Load<'a> {
         execute: &'a Execute<'a>,
         /// The types of its parameters.
         types: Option<Rc<[u8]>>,
-        /// Those of the session.
+        /// The capabilities of the session.
         capabilities: Capabilities,
     },
 }
 
-/// A statement that boards.
+/// A statement that is submitted to a lane.
 pub struct Submission<'a> {
     /// The place of the statement.
     pub lane_request: Rc<LaneRequest>,
-    /// What is sent.
+    /// The packets or the execution to send.
     pub load: Load<'a>,
     /// The sequence id that its reply begins with.
     pub sequence: u8,
@@ -97,7 +97,7 @@ pub struct Submission<'a> {
 }
 
 impl SharedLane {
-    /// One over a connection, with memory for what is sent and for executions.
+    /// A lane over this connection, with buffers for packets to send and for executions.
     pub fn new(sub_pool: SubPoolId, lease: HeldConnection, [ready, payload]: [Vec<u8>; 2]) -> Self {
         Self {
             sub_pool,
@@ -113,14 +113,14 @@ impl SharedLane {
         }
     }
 
-    /// Statements in flight; none when it takes no more.
+    /// The number of statements in flight; `None` if the lane takes no more.
     #[inline]
     pub fn depth(&self) -> Option<usize> {
         let queue = self.queue.borrow();
         queue.is_open().then(|| queue.depth())
     }
 
-    /// Whether its connection is what a session needs. Nobody boards one with old privileges.
+    /// Whether the lane's connection fits a session. A connection with old privileges does not.
     #[inline]
     pub fn is_like(&self, env: &PoolEnv, state: &SessionState) -> bool {
         let lease = self.lease.borrow();
@@ -129,7 +129,7 @@ impl SharedLane {
             .is_some_and(|lease| is_like(&lease.conn, state) && !lease.conn.is_outdated(env))
     }
 
-    /// What its login would have told a client.
+    /// The session tracking settings after a login on this connection.
     #[inline]
     pub fn track_settings(&self) -> Option<Rc<SessionTrackSettings>> {
         let lease = self.lease.borrow();
@@ -138,8 +138,8 @@ impl SharedLane {
             .map(|lease| Rc::clone(&lease.conn.track_settings))
     }
 
-    /// Takes a statement, which leaves when all others that are ready have come; none where the
-    /// lane takes nobody.
+    /// Takes a statement, which leaves together with all others that are ready. `None`: the lane takes no more
+    /// statements, or has not prepared this one.
     #[inline]
     pub fn submit(&self, submission: Submission<'_>) -> Option<LaneRequestId> {
         let mut lease = self.lease.borrow_mut();
@@ -168,7 +168,7 @@ impl SharedLane {
         request_id.ok()
     }
 
-    /// Makes a statement ready to leave. None where it is not prepared.
+    /// Makes a statement ready to leave. `None`: it is not prepared here.
     fn take_on(&self, conn: &mut BackendConn, load: Load<'_>) -> Option<LaneCommand> {
         let (key, execute, types, capabilities) = match load {
             Load::Query(packets) => {
@@ -200,12 +200,12 @@ impl SharedLane {
         Some(LaneCommand::Execute(key.clone()))
     }
 
-    /// Packets leave with all others that are ready by then.
+    /// Adds packets to those that leave in the next write.
     pub fn leave_soon(&self, packets: &[u8]) {
         self.about_to_leave().extend_from_slice(packets);
     }
 
-    /// Where they are put.
+    /// The buffer for packets that leave in the next write. Wakes the lane if the buffer is empty.
     fn about_to_leave(&self) -> RefMut<'_, Vec<u8>> {
         let ready = self.ready.borrow_mut();
         if ready.is_empty()
@@ -223,8 +223,8 @@ impl SharedLane {
         left.is_some_and(|left| left.is_head)
     }
 
-    /// Everybody but the first goes elsewhere, and the connection is closed behind the first: what
-    /// happens to it from now on concerns nobody else. Returns where to kill.
+    /// Sends all requests but the first elsewhere, and has the connection closed after the first. From now on what
+    /// happens to the connection concerns no other session. Returns where to kill the statement.
     pub fn isolate(&self) -> Option<Running> {
         self.is_spoiled.set(true);
         self.clear();
@@ -236,7 +236,7 @@ impl SharedLane {
         })
     }
 
-    /// Ends at once if its backend is one of these, which are disabled.
+    /// Ends the lane at once if its backend is one of these, which are disabled.
     pub fn ends_at(&self, disabled: &[route::BackendId]) {
         let lease = self.lease.try_borrow();
         let is_there = |lease: &HeldConnection| disabled.contains(&lease.conn.backend.id);
@@ -248,14 +248,14 @@ impl SharedLane {
         }
     }
 
-    /// Lets those go who wait behind the first.
+    /// Sends all requests behind the first elsewhere.
     fn clear(&self) {
         for lane_request in self.queue.borrow_mut().clear() {
             lane_request.end(LaneRequestEnd::Elsewhere);
         }
     }
 
-    /// Runs it until nobody is left.
+    /// Runs the lane until no request is left.
     pub(crate) async fn run(&self, env: &LaneEnv) -> Result<(), ConnectionError> {
         let mut looks = interval_at(clock::now() + LOOK, LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -268,7 +268,7 @@ impl SharedLane {
         .await
     }
 
-    /// Brings the connection of a lane back that has ended.
+    /// Gives back the connection of a lane that has ended.
     pub(crate) fn bring_back(&self, env: &LaneEnv, outcome: Result<(), ConnectionError>) {
         env.pool.env.store.return_bytes(self.ready.take());
         env.pool.env.store.return_bytes(self.payload.take());
@@ -309,7 +309,7 @@ impl SharedLane {
         }
     }
 
-    /// The connection broke: whose client has had nothing goes elsewhere.
+    /// Ends all requests after the connection broke. A request whose client has no part of its reply runs elsewhere.
     fn strand(&self, broken: &ConnectionError) {
         let mut queue = self.queue.borrow_mut();
         let sequence = queue.head().and_then(|(_, it)| it.reply.next_sequence());
@@ -352,7 +352,7 @@ impl SharedLane {
         Poll::Ready(Ok(()))
     }
 
-    /// All that are ready leave.
+    /// Sends all statements that are ready.
     fn depart(&self, env: &LaneEnv, conn: &mut BackendConn, context: &mut Context<'_>) {
         let mut ready = self.ready.borrow_mut();
         if ready.is_empty() {
@@ -366,7 +366,7 @@ impl SharedLane {
         ready.clear();
     }
 
-    /// The first one's client has to take what it has been sent before more is read for it.
+    /// Waits until the first request's client has taken enough of its reply. Before, no more is read for it.
     fn poll_client(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut queue = self.queue.borrow_mut();
         match queue.head() {
@@ -375,14 +375,14 @@ impl SharedLane {
         }
     }
 
-    /// Takes what has come: many replies of one read.
+    /// Reads once from the backend, which may bring many replies.
     fn poll_read(
         &self,
         env: &LaneEnv,
         conn: &mut BackendConn,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), ConnectionError>> {
-        // What it does not take yet must not keep its answers back.
+        // A backend that does not take all bytes yet must still be read from.
         let _ = conn.leg.poll_drain_or_break(context);
         let mut scratch = env.pool.env.scratch.borrow_mut();
         let mut buffer = ReadBuf::new(&mut scratch);
@@ -405,7 +405,7 @@ impl SharedLane {
         Poll::Ready(Ok(()))
     }
 
-    /// Feeds the first reply; says how many bytes were its own.
+    /// Feeds the reply at the head of the queue. Returns how many bytes belonged to it.
     fn feed(
         &self,
         conn: &mut BackendConn,
@@ -414,7 +414,7 @@ impl SharedLane {
         context: &mut Context<'_>,
     ) -> Result<usize, ConnectionError> {
         let mut queue = self.queue.borrow_mut();
-        // Whoever ends one that takes very long means that one.
+        // If a statement takes very long, an ERR that ends the connection is meant for that statement.
         let farewell = farewell(bytes).filter(|_| !queue.takes_too_long(now));
         queue.begins();
         let Some((
@@ -451,12 +451,12 @@ impl SharedLane {
             return Err(ConnectionError::Unexpected("it wants a file"));
         }
         if reply.withheld().is_some() {
-            // It may have left something there.
+            // The refused statement may have left state on the connection.
             self.is_spoiled.set(true);
             drop(queue);
             self.clear();
         } else if has_changed || reply.tally().has_unsent_changes {
-            // What has been sent behind it may run in another state than its session's.
+            // Statements that were sent after this one may run in another state than their sessions'.
             conn.state.forget();
             drop(queue);
             self.clear();
@@ -464,7 +464,7 @@ impl SharedLane {
         Ok(taken)
     }
 
-    /// Hands the first reply over if it has ended; says how many have.
+    /// Hands over the reply at the head of the queue, if it has ended. Returns how many replies have ended.
     fn pass_ended(
         &self,
         env: &LaneEnv,
@@ -514,7 +514,7 @@ impl SharedLane {
     }
 }
 
-/// Whether a connection is what a session needs for a statement that uses a lane.
+/// Whether a connection has the state that a session needs for a statement on a lane.
 #[inline]
 pub fn is_like(conn: &BackendConn, state: &SessionState) -> bool {
     restoration(state, &conn.state, &Needs::NONE) == Restoration::Nothing

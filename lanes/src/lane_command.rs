@@ -7,20 +7,20 @@ use backend::ask::PREPARED_BYTES_MAX;
 use backend::connection_error::ConnectionError;
 use backend::prepared_statement::StatementKey;
 
-/// Statements that are remembered to have been wanted once.
+/// The most statements that are remembered as wanted once.
 const WANTED_MAX: usize = 1024;
 
 /// The command on a lane that a reply belongs to.
 pub(crate) enum LaneCommand {
     /// COM_QUERY.
     Query,
-    /// Of this statement.
+    /// COM_STMT_EXECUTE of this statement.
     Execute(StatementKey),
-    /// The lane's own: nobody waits for it.
+    /// A PREPARE of the lane itself. No client waits for it.
     Prepare(Box<Preparation>),
 }
 
-/// A statement that is being prepared, and what has come of the reply.
+/// A statement that is being prepared, and the reply so far.
 pub(crate) struct Preparation {
     pub key: StatementKey,
     pub packets: Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) struct Preparation {
 pub struct WantedStatements(RefCell<HashSet<StatementKey>>);
 
 impl WantedStatements {
-    /// Whether it was wanted before.
+    /// Whether the statement was wanted before.
     #[inline]
     pub fn again(&self, key: &StatementKey) -> bool {
         let mut wanted = self.0.borrow_mut();
@@ -48,7 +48,7 @@ impl WantedStatements {
 }
 
 impl LaneCommand {
-    /// A part of the reply; only what concerns the lane itself is kept.
+    /// Notes a part of the reply, if the command is the lane's own.
     pub(crate) fn note(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let Self::Prepare(preparation) = self else {
             return Ok(());

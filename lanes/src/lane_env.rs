@@ -1,4 +1,4 @@
-//! What the lanes of one worker need and share.
+//! The environment that the lanes of one worker share.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use backend::sub_pool::SubPoolId;
 use backend::worker_pool::WorkerPool;
 use stats::lane_counts::LaneCounts;
 
-/// The pool that lanes have their connections of, and what has been seen of lanes.
+/// The pool that the lanes' connections come from, and statistics of lanes.
 pub(crate) struct LaneEnv {
     pub pool: Rc<WorkerPool>,
     pub counts: Arc<LaneCounts>,
@@ -24,13 +24,13 @@ pub(crate) struct LaneEnv {
 }
 
 impl LaneEnv {
-    /// How deep lanes over such connections are to be.
+    /// How many statements should be in flight on lanes over connections of this sub-pool.
     pub(crate) fn depth(&self, sub_pool: SubPoolId) -> Depth {
         let depths = self.depths.borrow();
         depths.get(&sub_pool).copied().unwrap_or_default()
     }
 
-    /// So many replies have come at once, on a lane that was so deep.
+    /// Notes how many replies came at once, on a lane with this many statements in flight.
     pub(crate) fn learn_depth(
         &self,
         sub_pool: SubPoolId,
@@ -43,7 +43,7 @@ impl LaneEnv {
         known.note(depth, replies, took);
     }
 
-    /// The connection of a lane broke.
+    /// Reports that the connection of a lane broke.
     pub(crate) fn report(&self, conn: &BackendConn, broken: &ConnectionError) {
         if let ConnectionError::Disabled = broken {
             return kill_on(&self.pool, conn);

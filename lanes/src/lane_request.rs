@@ -13,19 +13,19 @@ use backend::own_reply::note_changes;
 use link::leg::Leg;
 use session::track_settings::SessionTrackSettings;
 
-/// One session's place on a lane; used again and again.
+/// The place of one session on a lane. It is used again for each statement.
 pub struct LaneRequest {
     /// The leg of the client, while the statement is on the lane.
     pub client: RefCell<Leg>,
-    /// Which changes the client is told of.
+    /// The session tracking settings of the client.
     pub track_settings: RefCell<Option<Rc<SessionTrackSettings>>>,
-    /// The changes that its reply has told of.
+    /// The changes that the reply has reported.
     pub changes: RefCell<Changes>,
-    /// What its client's packets look like.
+    /// The client's capabilities, which give the form of its packets.
     seen: Capabilities,
-    /// Bytes of its reply.
+    /// The bytes of the reply that have come.
     pub bytes: Cell<u64>,
-    /// How it has ended.
+    /// How the request has ended.
     pub end: RefCell<Option<LaneRequestEnd>>,
     /// Wakes the session at the end.
     pub waker: RefCell<Option<Waker>>,
@@ -33,38 +33,38 @@ pub struct LaneRequest {
 
 /// How a request on a lane ends.
 pub enum LaneRequestEnd {
-    /// With its reply.
+    /// The reply has ended.
     Over(Done, LanePlan),
-    /// Nothing of it has come, and nothing will: it runs elsewhere.
+    /// No part of the reply has come, and none will: the statement runs elsewhere.
     Elsewhere,
-    /// A replica has refused it because it writes. Nothing was passed on.
+    /// A replica has refused the statement because it writes. No part of the reply was passed on.
     Refused,
-    /// Some of it has come when the connection broke; with the id of an ERR that would fit.
+    /// The connection broke after a part of the reply had come. The value: the id of an ERR that may follow.
     Broken(String, Option<u8>),
 }
 
-/// What became of it.
+/// The result of a statement on a lane.
 pub enum LaneReply {
-    /// With its reply.
+    /// The client has its reply.
     Done(Done, LanePlan),
-    /// It is sent again, on a connection of its own.
+    /// The statement is sent again, on a connection of the session's own.
     Elsewhere,
-    /// A replica has refused it because it writes.
+    /// A replica has refused the statement because it writes.
     Refused,
-    /// Its client, or a limit, had it killed.
+    /// The statement was killed by a client, or by a limit.
     Killed,
 }
 
-/// How long it took, how large its reply was, when it left, and when its reply had come.
+/// How long a statement took, the size of its reply, when it left, and when its reply had come.
 #[derive(Debug, Clone, Copy)]
 pub struct LanePlan {
-    /// Its part of what all that were under way with it have taken.
+    /// Its share of the time that all statements in flight with it have taken.
     pub took: Duration,
-    /// Bytes of its reply.
+    /// The size of its reply, in bytes.
     pub bytes: u64,
-    /// When it left, since the process began.
+    /// When it left, as the time since the process began.
     pub left: Duration,
-    /// When its reply had come.
+    /// When its reply had come, as the time since the process began.
     pub ended: Duration,
 }
 
@@ -82,18 +82,18 @@ impl LaneRequest {
         }
     }
 
-    /// Bytes of its reply, as they are.
+    /// Passes bytes of the reply on to the client, unchanged.
     pub fn pass(&self, bytes: &[u8], context: &mut Context<'_>) {
         self.bytes.set(self.bytes.get() + bytes.len() as u64);
         let mut client = self.client.borrow_mut();
         if client.push(bytes, context).is_err() {
-            // Its session learns that when it listens.
+            // The session finds that out when it reads from the client.
             client.give_up();
         }
     }
 
-    /// A packet that tells of changes: its client learns of those that it wants to learn of. Says
-    /// whether the connection is another than it was.
+    /// Passes on a packet with changes, in the form that the client wants. Returns whether the connection's state has
+    /// changed.
     pub fn pass_changes(
         &self,
         packet: &[u8],
@@ -116,19 +116,19 @@ impl LaneRequest {
         has_changed
     }
 
-    /// Bytes of its reply that have come.
+    /// The number of bytes of the reply that have come.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
-    /// Whether its client has had some of its reply.
+    /// Whether the client has had a part of the reply.
     #[inline]
     pub fn has_some(&self) -> bool {
         self.bytes.get() > 0
     }
 
-    /// Ready when its client has taken enough of what it has been sent.
+    /// Ready when the client has taken enough of the bytes that were sent to it.
     pub fn poll_room(&self, bytes_max: usize, context: &mut Context<'_>) -> Poll<()> {
         let mut client = self.client.borrow_mut();
         if client.unsent() <= bytes_max {
@@ -137,7 +137,7 @@ impl LaneRequest {
         client.poll_drain_or_break(context)
     }
 
-    /// It has ended.
+    /// Ends the request, and wakes its session.
     pub fn end(&self, end: LaneRequestEnd) {
         *self.end.borrow_mut() = Some(end);
         if let Some(waker) = self.waker.borrow_mut().take() {
@@ -146,7 +146,7 @@ impl LaneRequest {
     }
 }
 
-/// Whether an OK packet tells of changes that matter.
+/// Whether an OK packet reports changes that matter.
 pub fn tells_changes(packet: &[u8], capabilities: Capabilities) -> bool {
     let mut changes = Changes::default();
     note_changes(packet, capabilities, &mut changes);

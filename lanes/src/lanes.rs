@@ -1,5 +1,5 @@
-//! A worker's shared lanes: which one a statement boards, when another is opened, what has been seen
-//! of statements like it.
+//! A worker's shared lanes: which lane a statement uses, when another lane is opened, and how fast statements of each
+//! digest have been.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,19 +17,19 @@ use backend::sub_pool::SubPoolId;
 use backend::worker_pool::{HeldConnection, WorkerPool};
 use stats::lane_counts::LaneCounts;
 
-/// So many lanes of one worker go to one backend for one kind of sessions.
+/// The most lanes of one worker for one sub-pool.
 const LANES_MAX: usize = 4;
 
-/// One worker's.
+/// The lanes of one worker.
 pub struct Lanes {
     env: Rc<LaneEnv>,
     open: RefCell<Vec<Rc<SharedLane>>>,
     known_digests: RefCell<KnownDigests>,
-    /// Memory for a digest.
+    /// A buffer for the analysis of a digest.
     analysis: RefCell<Analysis>,
-    /// Statements that were executed where no lane had them.
+    /// Statements that were executed and that no lane had prepared.
     pub wanted: WantedStatements,
-    /// What has become of statements that might use a lane.
+    /// How many statements have used lanes, and why others have not.
     pub counts: Arc<LaneCounts>,
 }
 
@@ -58,20 +58,20 @@ impl Lanes {
         analysis.digest.hash()
     }
 
-    /// What is known of a digest on a backend.
+    /// The statistics of a digest on a backend.
     #[inline]
     pub fn stats(&self, backend: BackendId, digest: u64) -> DigestStats {
         self.known_digests.borrow().of(backend, digest)
     }
 
-    /// One more of them has ended.
+    /// Notes that one more statement with this digest has ended.
     #[inline]
     pub fn learn(&self, backend: BackendId, digest: u64, seen: &Observed) {
         self.known_digests.borrow_mut().note(backend, digest, seen);
     }
 
-    /// The lane that a session's statement boards: the least deep one, unless another one would serve
-    /// better and there is a connection for it.
+    /// The lane for a session's statement: the one with the fewest statements in flight. If even that has too many, a
+    /// new lane is opened, if there is a connection for it.
     pub fn lane(
         self: &Rc<Self>,
         sub_pool: SubPoolId,
@@ -79,13 +79,13 @@ impl Lanes {
         take: impl FnOnce() -> Option<HeldConnection>,
     ) -> Result<Rc<SharedLane>, NotLaneable> {
         let depth = self.env.depth(sub_pool);
-        let mut of_shelf = 0;
+        let mut in_sub_pool = 0;
         let mut best: Option<(usize, Rc<SharedLane>)> = None;
         for lane in &*self.open.borrow() {
             if lane.sub_pool != sub_pool {
                 continue;
             }
-            of_shelf += 1;
+            in_sub_pool += 1;
             let Some(deep) = lane
                 .depth()
                 .filter(|_| lane.is_like(&self.env.pool.env, state))
@@ -101,7 +101,7 @@ impl Lanes {
         {
             return Ok(Rc::clone(lane));
         }
-        if of_shelf < LANES_MAX
+        if in_sub_pool < LANES_MAX
             && let Some(lease) = take()
         {
             return Ok(self.open(sub_pool, lease));
@@ -110,15 +110,15 @@ impl Lanes {
         room.map(|(_, lane)| lane).ok_or(NotLaneable::NoLane)
     }
 
-    /// Whether there may be one lane more.
+    /// Whether there may be another lane for this sub-pool.
     pub fn has_room(&self, sub_pool: SubPoolId) -> bool {
         let open = self.open.borrow();
         open.iter().filter(|lane| lane.sub_pool == sub_pool).count() < LANES_MAX
     }
 
-    /// Makes a connection a lane, whoever has it.
+    /// Makes a lane of a connection.
     pub fn open(self: &Rc<Self>, sub_pool: SubPoolId, mut lease: HeldConnection) -> Rc<SharedLane> {
-        // What its last session knows to be there others' statements change.
+        // The statements of other sessions overwrite the answers that the connection's last session might ask for.
         lease.conn.owner = None;
         let memory = [(); 2].map(|()| self.env.pool.env.store.take_bytes());
         let lane = Rc::new(SharedLane::new(sub_pool, lease, memory));
@@ -132,14 +132,14 @@ impl Lanes {
         lane
     }
 
-    /// Ends the lanes to backends that nobody may use any more.
+    /// Ends the lanes to disabled backends.
     pub fn clear(&self, disabled: &[BackendId]) {
         for lane in &*self.open.borrow() {
             lane.ends_at(disabled);
         }
     }
 
-    /// A lane has ended.
+    /// Removes a lane that has ended.
     pub fn close(&self, lane: &Rc<SharedLane>) {
         self.open.borrow_mut().retain(|it| !Rc::ptr_eq(it, lane));
     }

@@ -1,5 +1,5 @@
-//! Prepared statements on a shared lane. One that is missing is prepared behind whatever is in flight,
-//! by a statement of the lane's own; whoever would have executed it goes elsewhere meanwhile.
+//! Prepared statements on a shared lane. The lane prepares a missing statement itself, after the statements in flight.
+//! Executions of that statement run elsewhere meanwhile.
 
 use pool::{BackendStatementId, Lookup, TypesSeen};
 use session::{Outcome, Reply};
@@ -19,7 +19,7 @@ use backend::prepared_statement::{NEED_REPREPARE, UNKNOWN_HANDLER};
 use backend::worker_pool::HeldConnection;
 
 impl SharedLane {
-    /// Whether a statement is prepared here, and was only ever executed with such types.
+    /// Whether a statement is prepared here, and was only executed with types that are in `types`.
     #[inline]
     pub fn has(&self, key: &StatementKey, types: &TypesSeen) -> bool {
         let lease = self.lease.borrow();
@@ -28,7 +28,7 @@ impl SharedLane {
             .is_some_and(|lease| lease.conn.has(key, types))
     }
 
-    /// Prepares a statement behind what is in flight.
+    /// Prepares a statement, after the statements in flight.
     pub fn prepare(&self, key: &StatementKey) {
         let mut lease = self.lease.borrow_mut();
         let Some(HeldConnection { conn, .. }) = &mut *lease else {
@@ -57,7 +57,7 @@ impl SharedLane {
         self.leave_soon(&own_command(command, key.text.bytes()));
     }
 
-    /// A statement's COM_STMT_CLOSE, behind all that still uses it.
+    /// Sends COM_STMT_CLOSE for a statement, after all commands that still use it.
     fn close_statement(&self, conn: &mut BackendConn, id: BackendStatementId) {
         let mut ready = self.ready.borrow_mut();
         if ready.is_empty() {
@@ -68,7 +68,7 @@ impl SharedLane {
         put_packets(&mut ready, 0, &payload);
     }
 
-    /// The reply to one of them has ended.
+    /// Handles the end of the reply to a command.
     pub(crate) fn run_lane_command(
         &self,
         env: &LaneEnv,
@@ -104,7 +104,7 @@ impl SharedLane {
         }
     }
 
-    /// What cannot be prepared its clients are told of elsewhere.
+    /// Notes the result of preparing a statement. If that failed, the client gets the error elsewhere.
     fn was_prepared(
         &self,
         conn: &mut BackendConn,

@@ -1,22 +1,22 @@
-//! A session that reads a binary log (COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID), and that may have to go on at another
-//! server: it ends between two transactions, so that its client goes on there by GTID.
+//! A session that reads a binary log (COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID) and may have to continue at
+//! another server. It ends between two transactions, so that its client can continue there by GTID.
 
 use binlog::DumpFollower;
 use wire::Command;
 
-/// See the module. `R` is what its backend was when the dump began.
+/// A session that reads a binary log. `R` is the role of its backend when the dump began.
 #[derive(Debug)]
 pub struct BinlogReader<R> {
     follower: DumpFollower,
     role: R,
-    /// Whether it ends as soon as it can.
+    /// Whether the session ends as soon as possible.
     leaves: bool,
-    /// Whether no more bytes pass.
+    /// Whether no more bytes may pass.
     has_ended: bool,
 }
 
 impl<R: PartialEq> BinlogReader<R> {
-    /// At the begin of the reply to a command; none if the command is no dump.
+    /// Begins with the reply to a command; `None` if the command is no dump.
     pub fn begin(command: Option<Command>, role: R) -> Option<Box<Self>> {
         let is_by_gtid = match command {
             Some(Command::BINLOG_DUMP) => false,
@@ -31,14 +31,14 @@ impl<R: PartialEq> BinlogReader<R> {
         }))
     }
 
-    /// What the backend is now. If that is something else than before, the session ends between two transactions. A
-    /// client that has begun by file and position stays, because it could not go on elsewhere.
+    /// Takes the backend's current role. If the role has changed, the session ends between two transactions.
+    /// A client that began by file and position stays, because it could not continue at another server.
     pub fn note_role(&mut self, role: &R) {
         self.leaves = self.role != *role && self.follower.is_by_gtid();
         self.has_ended |= self.leaves && self.follower.is_between();
     }
 
-    /// Bytes have come of the backend. Gives those that pass.
+    /// Takes bytes from the backend. Returns the bytes that pass to the client.
     pub fn take<'b>(&mut self, bytes: &'b mut [u8]) -> &'b mut [u8] {
         let passing = match (self.has_ended, self.leaves) {
             (true, _) => 0,
@@ -57,7 +57,7 @@ impl<R: PartialEq> BinlogReader<R> {
         bytes.get_mut(..passing).unwrap_or_default()
     }
 
-    /// Whether the session ends as soon as its client has taken what has passed.
+    /// Whether the session ends as soon as the client has taken the bytes that have passed.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }

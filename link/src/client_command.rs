@@ -1,4 +1,4 @@
-//! The client's commands, as they come.
+//! The client's commands, as they arrive.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use wire::{Capabilities, Command, HEADER_BYTES, Header};
 use crate::memory::MemoryShare;
 use crate::text_reader::TextReader;
 
-/// A command of a client's, with all its packets, or the first of them.
+/// A client's command, with all of its packets or the first of them.
 #[derive(Debug, Clone)]
 pub struct Incoming {
     /// The command's first byte.
     pub command: Command,
-    /// As they came, headers and all.
+    /// The packets as they arrived, with headers.
     pub packets: Vec<u8>,
-    /// The sequence id that its reply begins with, or its next packet.
+    /// The sequence id of the reply's first packet, or of the command's next packet.
     pub sequence: u8,
-    /// Whether more of it is to come: it is too long to be held.
+    /// Whether more packets of the command will come, because it is too long to be held.
     pub is_cut: bool,
 }
 
 impl Incoming {
-    /// A COM_QUERY of the proxy's own with this text, as a client with these capabilities would send it.
+    /// Returns a COM_QUERY of the proxy's own with this text, as a client with these capabilities would send it.
     pub fn of_text(text: &[u8], capabilities: Capabilities) -> Self {
         let mut payload = Vec::new();
         let attributes = &[];
@@ -41,7 +41,7 @@ impl Incoming {
         }
     }
 
-    /// The whole payload. Copied only where it fills more than one packet.
+    /// Returns the whole payload. It is copied only if it fills more than one packet.
     pub fn payload(&self) -> Cow<'_, [u8]> {
         let (_, first) = split(&self.packets);
         match self.packets.len() == HEADER_BYTES + first.len() {
@@ -54,7 +54,7 @@ impl Incoming {
         }
     }
 
-    /// What stands behind the command's byte. Copied only where it fills more than one packet.
+    /// Returns the bytes after the command byte. They are copied only if the command fills more than one packet.
     pub fn argument(&self) -> Cow<'_, [u8]> {
         let (_, first) = split(&self.packets);
         let rest = &self.packets[HEADER_BYTES + first.len()..];
@@ -72,7 +72,7 @@ impl Incoming {
         Cow::Owned(joined)
     }
 
-    /// Has another thread read a long text that is all of the argument. A caller who does not wait for the end has lost the text.
+    /// Has another thread read a long text that is all of the argument. If the caller stops waiting, the text is lost.
     pub async fn read_ahead(
         &mut self,
         reader: &TextReader,
@@ -93,7 +93,7 @@ impl Incoming {
     }
 }
 
-/// The first packet's header and payload, as far as it is there.
+/// Returns the first packet's header and payload, as far as they have arrived.
 fn split(packets: &[u8]) -> (Option<Header>, &[u8]) {
     let Some((header, rest)) = packets.split_first_chunk::<HEADER_BYTES>() else {
         return (None, &[]);
@@ -102,19 +102,19 @@ fn split(packets: &[u8]) -> (Option<Header>, &[u8]) {
     (Some(header), &rest[..header.length.min(rest.len())])
 }
 
-/// Bytes of a client that nobody has taken.
+/// Bytes of a client that have been read and not yet taken.
 #[derive(Debug, Default)]
 pub struct Inbox {
     bytes: Vec<u8>,
 }
 
 impl Inbox {
-    /// Bytes that have been read already.
+    /// Returns an inbox with bytes that have been read already.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
 
-    /// Bytes that have just been read.
+    /// Adds bytes that have just been read.
     pub fn put(&mut self, bytes: &[u8]) {
         if self.bytes.capacity() - self.bytes.len() < bytes.len() {
             self.make_room(bytes.len());
@@ -122,8 +122,8 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A long packet gets its whole memory as soon as an eighth of it has come: growing further would copy the whole packet
-    /// again and again. Before that its header is not believed.
+    /// Reserves the memory of a whole long packet as soon as an eighth of it has arrived, because growing step by
+    /// step would copy the packet again and again. Before that, the length in the header is not trusted.
     #[cold]
     fn make_room(&mut self, count: usize) {
         let whole = HEADER_BYTES + self.packet_bytes().unwrap_or(0);
@@ -132,14 +132,14 @@ impl Inbox {
         }
     }
 
-    /// So many bytes are about to come.
+    /// Reserves memory for this many bytes.
     pub fn reserve(&mut self, count: usize) {
-        // Without so much memory it grows as the bytes come.
+        // If there is not so much memory, the inbox grows as the bytes arrive.
         let _ = self.bytes.try_reserve_exact(count);
     }
 
-    /// How many bytes of the next command's first packet are to come. Zero: that is not known yet, or the packet is longer than
-    /// `bytes_max`.
+    /// Returns how many bytes of the next command's first packet are missing. Zero: that is not
+    /// known yet, or the packet is longer than `bytes_max`.
     pub fn missing_bytes(&self, bytes_max: usize) -> usize {
         match self.packet_bytes() {
             Some(length) if length <= bytes_max => {
@@ -149,7 +149,7 @@ impl Inbox {
         }
     }
 
-    /// The same, in memory of the caller's where there is none yet.
+    /// Adds bytes, in memory from the caller if the inbox has none yet.
     pub fn put_into(&mut self, bytes: &[u8], memory: impl FnOnce() -> Vec<u8>) {
         if self.bytes.capacity() == 0 {
             self.bytes = memory();
@@ -157,43 +157,43 @@ impl Inbox {
         self.put(bytes);
     }
 
-    /// Whether no byte waits.
+    /// Whether the inbox is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// How many bytes wait.
+    /// How many bytes are in the inbox.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The memory that these bytes take.
+    /// How much memory the inbox takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// The next command's kind, as soon as it is there.
+    /// Returns the next command's kind, as soon as its first byte has arrived.
     pub fn peek(&self) -> Option<Command> {
         self.bytes.get(HEADER_BYTES).map(|byte| Command(*byte))
     }
 
-    /// Some of the bytes that wait.
+    /// Returns a copy of some bytes of the inbox.
     pub fn bytes_at(&self, range: std::ops::Range<usize>) -> Option<Vec<u8>> {
         self.bytes.get(range).map(<[u8]>::to_vec)
     }
 
-    /// The length of the next command's first packet, as soon as its header is there.
+    /// Returns the length of the next command's first packet, as soon as its header has arrived.
     pub fn packet_bytes(&self) -> Option<usize> {
         let header = self.bytes.first_chunk::<HEADER_BYTES>()?;
         Some(Header::decode(*header).length)
     }
 
-    /// All that is there; for whoever goes on by other means.
+    /// Takes all bytes, for a caller that continues without the inbox.
     pub fn take_all(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// The next command, when it is whole or longer than `bytes_max`.
+    /// Returns the next command, if it is whole or longer than `bytes_max`.
     ///
     /// # Errors
     /// Sequence ids that do not follow; a payload longer than `payload_bytes_max`.
@@ -240,7 +240,7 @@ impl Inbox {
         }
     }
 
-    /// A command that is too long to be held: what there is of it. The rest stays to come.
+    /// Returns the first part of a command that is too long to be held. The rest will still arrive.
     fn cut(&mut self, expected: u8) -> Option<Incoming> {
         let packets = std::mem::take(&mut self.bytes);
         Some(incoming(packets, expected, true))
@@ -261,35 +261,35 @@ fn incoming(packets: Vec<u8>, sequence: u8, is_cut: bool) -> Incoming {
     }
 }
 
-/// Where a stream of packets ends that passes unread.
+/// Where a stream of packets ends that the proxy passes on unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndOf {
-    /// With the payload's last packet.
+    /// After the payload's last packet.
     Payload,
-    /// With an empty packet.
+    /// After an empty packet.
     File,
 }
 
-/// Passes packets of a client in pieces, up to their end.
+/// Passes on packets of a client in pieces, up to their end.
 #[derive(Debug)]
 pub struct Passage {
-    /// What it ends with.
+    /// Where the stream ends.
     pub end: EndOf,
-    /// Bytes of the current packet that are to come.
+    /// How many bytes of the current packet are still missing.
     left: usize,
     /// Whether the current packet is the last one.
     is_last: bool,
     header: Vec<u8>,
     /// The sequence id of the next packet.
     pub sequence: u8,
-    /// Whether its last byte has passed.
+    /// Whether the last byte has been passed on.
     pub is_over: bool,
-    /// How much has passed.
+    /// How many bytes have been passed on.
     pub bytes: u64,
 }
 
 impl Passage {
-    /// Nothing has passed yet.
+    /// Returns a passage that has passed nothing yet.
     pub fn of(end: EndOf, sequence: u8) -> Self {
         Self {
             end,
@@ -302,7 +302,7 @@ impl Passage {
         }
     }
 
-    /// Looks at bytes that pass; returns how many belong to it.
+    /// Counts bytes that pass; returns how many of them belong to this passage.
     pub fn pass(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while !self.is_over {

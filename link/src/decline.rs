@@ -1,8 +1,8 @@
-//! Leaving a backend that has greeted and that nobody logs in to.
+//! Leaves a backend that has sent its greeting, without a login.
 //!
-//! To hang up there would count as an aborted handshake, and MySQL blocks a host after
-//! `max_connect_errors` of those; behind a proxy, one port scanner would lock everybody out. A
-//! refused login does not count. So the login is completed, as an account that cannot exist.
+//! To close the connection at this point would count as an aborted handshake, and MySQL blocks a host
+//! after `max_connect_errors` of them. Behind a proxy, one port scanner would lock out every client. A
+//! refused login does not count. So the proxy completes the login, with an account that cannot exist.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use wire::{Capabilities, HandshakeResponse, reply};
 
 use crate::packets::PacketStream;
 
-/// How long the backend has to refuse.
+/// How long the backend may take to refuse.
 const TIMEOUT_DECLINE: Duration = Duration::from_secs(2);
 
 /// The most packets of a backend that are read before it is given up.
@@ -40,7 +40,7 @@ const NOBODY: HandshakeResponse<'static> = HandshakeResponse {
     trailing: b"",
 };
 
-/// Ends the login politely, in a task of its own. For backends that have had no answer yet.
+/// Ends the login properly, in a task of its own. For backends that have received no answer yet.
 pub fn decline(mut backend: PacketStream) {
     tokio::task::spawn_local(async move {
         let mut payload = Vec::new();
@@ -49,16 +49,16 @@ pub fn decline(mut backend: PacketStream) {
             backend.write(&payload).await.ok()?;
             backend.read().await.ok()
         };
-        // Whatever it says, or does not say, is fine.
+        // The backend's answer does not matter.
         let _ = tokio::time::timeout(TIMEOUT_DECLINE, refused).await;
     });
 }
 
-/// The ERR by which a backend that has had no answer yet refuses the login.
+/// Returns the ERR with which a backend that has received no answer yet refuses the login.
 pub async fn refusal(mut backend: PacketStream, family: Dialect) -> Option<Vec<u8>> {
     let mut nobody = NOBODY;
-    // MySQL names the client's host only to clients that know plugins. Some plugins of MariaDB take an empty
-    // answer for a broken handshake, so it is not asked by a plugin.
+    // MySQL names the client's host only to clients that know plugins. Some MariaDB plugins take an
+    // empty answer for a broken handshake, so for MariaDB the login names no plugin.
     if family != Dialect::MariaDb {
         nobody.head.capabilities = PLAIN.with(Capabilities::PLUGIN_AUTH, true);
         nobody.plugin = Some(CACHING_SHA2_PASSWORD);

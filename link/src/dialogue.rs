@@ -1,11 +1,11 @@
-//! The login dialogue behind the handshake response: whatever the two sides say is relayed until the
-//! backend says OK or ERR.
+//! The login dialogue after the handshake response: everything is relayed between client and
+//! backend until the backend sends OK or ERR.
 //!
-//! Plugins that the proxy does not know may speak in any order, so both sides are listened to at
-//! once. One thing is changed on the way: where only one leg is private (TLS or a Unix socket),
-//! `caching_sha2_password` and `sha256_password` send a password in clear on that leg and encrypted
-//! on the other; see [`auth::key_exchange`]. A backend's leg in clear gets no password for a key that the backend
-//! presents, unless that is configured.
+//! Plugins that the proxy does not know may send in any order, so the proxy reads from both sides at the
+//! same time. One thing is changed on the way. If only one of the two connections is private (TLS or a
+//! Unix socket), `caching_sha2_password` and `sha256_password` send a password in clear on the private
+//! one and encrypted on the other; see [`auth::key_exchange`]. On a backend connection without TLS, no
+//! password is sent for a key that the backend presents, unless that is configured.
 
 use std::fmt::Display;
 
@@ -19,7 +19,7 @@ use wire::{Capabilities, errors};
 use crate::failure::{Failure, FailureKind};
 use crate::packets::{PacketError, PacketStream};
 
-/// Flags that say how a login went and nothing of the session behind it.
+/// Flags that concern only the login and not the session after it.
 pub const LOGIN_ONLY: Capabilities = Capabilities(
     Capabilities::SSL.0
         | Capabilities::COMPRESS.0
@@ -41,23 +41,23 @@ pub const LOGIN_ONLY: Capabilities = Capabilities(
         | Capabilities::TRANSACTIONS.0,
 );
 
-/// Both legs of a session.
+/// The two connections of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Legs {
-    /// Of the connection to the client.
+    /// The privacy of the connection to the client.
     pub client: Privacy,
-    /// Of the connection to the backend.
+    /// The privacy of the connection to the backend.
     pub backend: Privacy,
 }
 
-/// What has to be done to a password on its way from one leg to the other.
+/// How a password has to be changed on its way from one connection to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bridge {
-    /// It may be sent in clear on both legs, or on neither: bytes pass as they are.
+    /// The password may be sent in clear on both connections, or on neither: bytes pass unchanged.
     None,
-    /// It comes in clear and must be encrypted.
+    /// The password arrives in clear and must be encrypted.
     ToOpenBackend,
-    /// It comes encrypted and must be in clear.
+    /// The password arrives encrypted and must be sent in clear.
     ToPrivateBackend,
 }
 
@@ -87,16 +87,16 @@ pub enum AuthEnd {
     Err(Vec<u8>),
 }
 
-/// Where a password's exchange stands, on a bridge.
+/// How far the exchange of a password has come, on a bridge.
 #[derive(Debug, Default)]
 pub enum Exchange {
-    /// Nothing special passes.
+    /// No password is being exchanged.
     #[default]
     None,
-    /// The client's next payload is the password (in clear, or encrypted for our key), or is
-    /// `request`: it wants our key.
+    /// The client's next payload is the password (in clear, or encrypted for the proxy's key), or
+    /// it is `request`: then the client wants the proxy's key.
     PasswordDue {
-        /// The byte by which the client asks for a key.
+        /// The byte with which the client asks for a key.
         request: u8,
     },
     /// The backend's next data is its public key, for this password.
@@ -104,29 +104,30 @@ pub enum Exchange {
         /// The password, not yet encrypted.
         password: Answer,
     },
-    /// The backend must not have this password on this connection.
+    /// The backend must not receive this password on this connection.
     Withheld {
         /// The password, which is not sent.
         password: Answer,
     },
 }
 
-/// Hears what the backend says in a login.
+/// Observes the packets that the backend sends during a login.
 pub trait LoginObserver {
-    /// The two sides have agreed on these, and this is the host and the port of the backend, if it has any.
+    /// Called when the two sides have agreed on the capabilities, with the host and the port of the backend, if it has
+    /// any.
     fn begins(&mut self, _capabilities: Capabilities, _backend: Option<(&str, u16)>) {}
 
-    /// What the client gets in place of `payload`.
+    /// Returns what the client gets in place of `payload`.
     fn observe(&mut self, payload: &[u8]) -> Relayed;
 }
 
-/// What the client gets of a packet of the backend's.
+/// What the client gets in place of a packet of the backend.
 pub enum Relayed {
-    /// The packet.
+    /// The packet itself.
     AsItIs,
-    /// These instead.
+    /// These packets instead.
     Instead(Vec<Vec<u8>>),
-    /// These instead, and nothing behind them: why the session ends.
+    /// These packets instead, and nothing after them; the text says why the session ends.
     Last(Vec<Vec<u8>>, &'static str),
 }
 
@@ -142,20 +143,20 @@ pub struct Dialogue<'a, T> {
     pub legs: Legs,
     /// The RSA key of the proxy.
     pub own_key: &'a OwnKey,
-    /// By whose key a password may be encrypted for the backend.
+    /// The key with which a password may be encrypted for the backend.
     pub server_key: ServerKey<'a>,
-    /// The plugin that speaks.
+    /// The name of the current plugin.
     pub plugin: Vec<u8>,
-    /// The last scramble it was given.
+    /// The last scramble that the plugin was given.
     pub scramble: Vec<u8>,
-    /// Where the exchange of a password stands.
+    /// How far the exchange of a password has come.
     pub exchange: Exchange,
-    /// Hears what the backend says.
+    /// Observes the backend's packets.
     pub observer: Option<&'a mut dyn LoginObserver>,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
-    /// Relays until OK or ERR.
+    /// Relays packets until the backend sends OK or ERR.
     pub async fn run(&mut self) -> Result<AuthEnd, Failure> {
         loop {
             tokio::select! {
@@ -172,7 +173,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         }
     }
 
-    /// The answer that stands in the handshake response itself. sha256_password begins there.
+    /// Returns what the backend gets for the answer in the handshake response itself. sha256_password begins there.
     pub async fn first_answer(&mut self, answer: &[u8]) -> Result<Answer, Failure> {
         match (
             self.plugin == SHA256_PASSWORD,
@@ -190,8 +191,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         }
     }
 
-    /// What the backend is sent for a password that came in clear: the password for a known key, or the request for
-    /// the backend's key.
+    /// Returns what the backend gets for a password that arrived in clear: the encrypted password
+    /// if the key is known, or the request for the backend's key.
     fn encrypted(&mut self, password: Answer, request: u8) -> Result<Answer, Failure> {
         match self.server_key {
             ServerKey::Known(key) => {
@@ -209,7 +210,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         }
     }
 
-    /// Relays what ends a login.
+    /// Relays the packet that ends a login.
     pub async fn conclude(&mut self, payload: Vec<u8>) -> Result<AuthEnd, Failure> {
         let end = self.relay_from_backend(payload).await?;
         end.ok_or_else(|| backend_failed(self.backend_name, "its login has no end"))
@@ -270,7 +271,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
 
     async fn relay_from_client(&mut self, payload: Vec<u8>) -> Result<(), Failure> {
         match (&self.exchange, self.legs.bridge(&self.plugin)) {
-            // A lone NUL is the empty password, which goes as it is.
+            // A lone NUL is the empty password, which is passed on unchanged.
             (Exchange::PasswordDue { request }, Bridge::ToOpenBackend) if payload != [0] => {
                 let request = *request;
                 let encrypted = self.encrypted(payload.into(), request)?;
@@ -297,7 +298,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
         };
     }
 
-    /// Sends our public key to the client.
+    /// Sends the proxy's public key to the client.
     async fn offer_key(&mut self) -> Result<(), Failure> {
         let mut payload = vec![MORE_DATA];
         payload.extend_from_slice(self.own_key.public_pem().map_err(key_exchange)?);
@@ -313,7 +314,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
             .map_err(key_exchange)
     }
 
-    /// Sends a payload to the client.
+    /// Sends a payload to the backend.
     pub async fn send(&mut self, payload: &[u8]) -> Result<(), Failure> {
         self.backend
             .write(payload)
@@ -322,7 +323,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Dialogue<'_, T> {
     }
 }
 
-/// The backend wants a password in full, and may not have it.
+/// The failure if the backend wants a password in full on a connection that is not private.
 pub fn not_private(name: &str) -> Failure {
     Failure::saying(
         FailureKind::FullAuthentication,
@@ -330,12 +331,12 @@ pub fn not_private(name: &str) -> Failure {
     )
 }
 
-/// The failure when a password cannot be read or encrypted.
+/// The failure if a password cannot be read or encrypted.
 pub fn key_exchange(error: KeyExchangeError) -> Failure {
     Failure::saying(FailureKind::KeyExchange, errors::key_exchange_failed(error))
 }
 
-/// The failure when the client does not keep to the protocol, or closes.
+/// The failure if the client breaks the protocol, or closes the connection.
 pub fn client_broke(error: PacketError) -> Failure {
     match &error {
         PacketError::Closed | PacketError::Truncated | PacketError::Io(_) => {
@@ -351,7 +352,7 @@ pub fn client_broke(error: PacketError) -> Failure {
     }
 }
 
-/// The failure when the backend does not keep to the protocol, or closes.
+/// The failure if the backend breaks the protocol, or closes the connection.
 pub fn backend_broke(name: &str, error: PacketError) -> Failure {
     backend_failed(name, format!("it has broken off the login: {error}"))
 }

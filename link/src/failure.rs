@@ -1,7 +1,7 @@
-//! Why a session ended badly: whose fault it is, what it was, and what follows from it.
+//! Why a session failed: which side is at fault, what went wrong, and what follows.
 //!
-//! One kind of failure is one row of [`FailureKind::verdict`]: what the client is told, how loud the log
-//! is, whether the control plane learns of it.
+//! Each kind of failure is one row of [`FailureKind::verdict`]: what the client is told, the level
+//! of the log line, and whether the control plane learns of it.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use tracing::Level;
 use wire::errors::ProxyError;
 use wire::{ErrPacket, ErrorCode};
 
-/// Whose doing it was.
+/// The side that is at fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The client.
@@ -38,9 +38,9 @@ pub enum FailureKind {
     ProxyHeader,
     /// Logins from the client's host failed too often in a row.
     HostBlocked,
-    /// The proxy carries as many sessions as it may.
+    /// The proxy has as many sessions as it may have.
     SessionsMax,
-    /// Every backend carries as many sessions as it may.
+    /// Every backend has as many sessions as it may have.
     BackendsFull,
     /// No backend could be reached.
     NoBackend,
@@ -56,19 +56,19 @@ pub enum FailureKind {
     ClientTls,
     /// TLS with the backend failed.
     BackendTls,
-    /// The backend's login packets make no sense, or it broke off.
+    /// The backend's login packets make no sense, or the backend closed during the login.
     BackendLogin,
-    /// The backend refused the login; its own words were relayed.
+    /// The backend refused the login; its ERR was relayed to the client.
     LoginRefused,
-    /// The backend wants a password in full, over a connection on which others may listen.
+    /// The backend wants a password in full, but the connection is not private.
     FullAuthentication,
-    /// The key exchange of a password plugin failed on its way from one side to the other.
+    /// The key exchange of a password plugin failed between client and backend.
     KeyExchange,
     /// The client broke the protocol.
     ClientProtocol,
     /// The client sent more than it may.
     PayloadTooLarge,
-    /// The client left in the middle of an exchange.
+    /// The client disconnected in the middle of an exchange.
     ClientLeft,
     /// The client's connection broke between exchanges.
     ClientLost,
@@ -80,9 +80,9 @@ pub enum FailureKind {
     BackendDisabled,
     /// The session did nothing for too long.
     IdleTimeout,
-    /// Its transaction was idle for too long.
+    /// The session's transaction was idle for too long.
     IdleTransaction,
-    /// It was idle and kept a connection that sessions of other accounts wait for.
+    /// The session was idle and kept a connection that sessions of other accounts wait for.
     KeptForOthers,
     /// The process keeps as many bytes as it may.
     MemoryFull,
@@ -94,46 +94,46 @@ pub enum FailureKind {
     AccountSessionsMax,
     /// No pooled connection became free in time, or too many wait for one.
     PoolExhausted,
-    /// A connection could not be made to be what the session needs.
+    /// The proxy could not bring a connection into the state that the session needs.
     StateNotRestored,
     /// The connection that a session held between two commands is gone.
     HeldBackendLost,
-    /// The session is held at a replica and wants to write.
+    /// The session is held at a replica, and its statement wants to write.
     HeldAtReplica,
-    /// What a transaction has read on a replica is not what the primary has.
+    /// The reads that a transaction made on a replica give other results on the primary.
     ReadsChanged,
-    /// The session was killed by another one.
+    /// The session was killed by another session.
     Killed,
-    /// Its statement was killed by another one before it was sent.
+    /// The session's statement was killed by another session before it was sent.
     StatementKilled,
-    /// The session's script cannot be run.
+    /// The session's script cannot run.
     ScriptFailed,
-    /// What a script has decided cannot be done.
+    /// The proxy cannot do what a script has decided.
     ScriptRefused,
-    /// A script has ended the session; its client has been told whatever it is to be told.
+    /// A script has ended the session; the client has received everything that the script wanted to say.
     ScriptEnded,
-    /// The proxy stops, and the session is at rest: no failure, but its end.
+    /// The proxy stops while the session is idle: this is no failure, only the session's end.
     Drained,
 }
 
 /// What follows from a failure.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict {
-    /// Whose fault it is.
+    /// The side that is at fault.
     pub side: Side,
-    /// What the client is told, when it can still be told; `None`: nothing, or already told.
+    /// The error for the client, if it can still be told; `None`: the client is told nothing, or was told already.
     pub client_error: Option<ErrorCode>,
     /// The level of its log line.
     pub level: Level,
-    /// For metrics and logs.
+    /// The name in metrics and logs.
     pub label: &'static str,
 }
 
 impl FailureKind {
-    /// The sequence id of an ERR that ends a session between two commands. Clients take a packet that they have
-    /// not asked for badly, so the proxy sends none where the session's server sends none: servers close a
-    /// connection without a word. Only MySQL, from 8.0.24 on, says that a session was idle for too long. The ERR about
-    /// a transaction that was idle is not unasked: it answers the client's next command.
+    /// Returns the sequence id of an ERR that ends a session between two commands. Many clients cannot handle
+    /// a packet that they have not asked for. So the proxy sends none if the session's server would send
+    /// none: servers close a connection silently. Only MySQL, from 8.0.24 on, reports that a session was idle
+    /// for too long. The ERR about an idle transaction is not unasked: it answers the client's next command.
     pub fn unasked_sequence(self, server: Server) -> Option<u8> {
         match (self, server) {
             (Self::IdleTimeout, Server::MySql(version)) => (version >= 80_024).then_some(0),
@@ -151,12 +151,13 @@ impl FailureKind {
         }
     }
 
-    /// Whether the client is told behind its next command. Many clients do not read what they have not asked for.
+    /// Whether the client is told only after its next command. Many clients do not read a packet that they have not
+    /// asked for.
     pub fn waits_for_a_command(self) -> bool {
         matches!(self, Self::IdleTransaction | Self::KeptForOthers)
     }
 
-    /// The table.
+    /// Returns the verdict for this kind: the table of all failures.
     pub fn verdict(self) -> Verdict {
         use ErrorCode as Code;
         use Side::{Backend, Client, Proxy};
@@ -305,7 +306,7 @@ impl FailureKind {
             Self::ScriptRefused => row(Proxy, Some(Code::UNKNOWN), Level::WARN, "script_refused"),
             Self::ScriptEnded => row(Proxy, None, Level::INFO, "script_ended"),
             Self::Drained => row(Proxy, None, Level::DEBUG, "drained"),
-            // Servers close a killed connection without a word.
+            // Servers close a killed connection silently.
             Self::Killed => row(Client, None, Level::INFO, "killed"),
             Self::StatementKilled => row(
                 Client,
@@ -317,28 +318,28 @@ impl FailureKind {
     }
 }
 
-/// A session's bad end. `cause` is for the log, `client_error` for the client.
+/// The failure that ended a session. `cause` is for the log, `client_error` for the client.
 #[derive(Debug)]
 pub struct Failure {
-    /// What it is.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// The cause in words, for the log.
     pub cause: String,
-    /// What the client hears.
+    /// The error for the client.
     pub client_error: ClientMessage,
 }
 
-/// What the client hears.
+/// The error for the client.
 #[derive(Debug)]
 pub enum ClientMessage {
-    /// This text, under the error number of the kind.
+    /// This text, with the error number of the kind.
     Text(String),
     /// A backend's own ERR payload.
     Relayed(Vec<u8>),
 }
 
 impl Failure {
-    /// The client hears what the log hears.
+    /// The client is told the same text as the log.
     pub fn new(kind: FailureKind, cause: impl Into<String>) -> Self {
         let cause = cause.into();
         Self {
@@ -348,7 +349,7 @@ impl Failure {
         }
     }
 
-    /// The client is told an error of the proxy's own, under the error's number if the kind has another.
+    /// The client is told an error of the proxy's own, with that error's number if the kind has another.
     pub fn saying(kind: FailureKind, error: ProxyError) -> Self {
         match kind.verdict().client_error == Some(error.code) {
             true => Self::new(kind, error),
@@ -359,7 +360,7 @@ impl Failure {
         }
     }
 
-    /// The client hears a backend's ERR.
+    /// The client is told a backend's ERR.
     pub fn relaying(kind: FailureKind, cause: impl Into<String>, err: Vec<u8>) -> Self {
         Self {
             kind,
@@ -368,8 +369,8 @@ impl Failure {
         }
     }
 
-    /// The ERR payload for the client, when it is told anything. Before the client has named its
-    /// capabilities no SQLSTATE is sent, as the servers do it (`net_send_error_packet`).
+    /// Returns the ERR payload for the client, if the client is told anything. Before the client has
+    /// named its capabilities, no SQLSTATE is sent, as in the servers (`net_send_error_packet`).
     pub fn err_payload(&self, with_sqlstate: bool) -> Option<Vec<u8>> {
         match &self.client_error {
             ClientMessage::Relayed(payload) => Some(payload.clone()),
@@ -395,7 +396,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Every row: whose fault, what the client is told, how loud the log is.
+    /// Each row: the side at fault, the error for the client, the level of the log line.
     const ROWS: &[(FailureKind, Side, Option<u16>, Level)] = &[
         (FailureKind::ProxyHeader, Side::Client, None, Level::WARN),
         (

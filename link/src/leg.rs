@@ -1,4 +1,4 @@
-//! One side of a relayed session: its transport, and what it has not taken yet.
+//! One side of a session, the client's or the backend's: its transport, and the bytes that it has not taken yet.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,28 +12,28 @@ use crate::readiness_cache::Listening;
 use crate::reply_observer::{ReplyObserver, renumbered};
 use crate::transport::Transport;
 
-/// A client's or a backend's side.
+/// One side of a session: the connection to a client or to a backend.
 pub struct Leg {
-    /// The connection.
+    /// The transport of the connection.
     pub transport: Transport,
-    /// It has closed: nothing more can be read from it.
+    /// Whether this side has closed: nothing more can be read from it.
     pub has_ended: bool,
-    /// It takes nothing any more; what is for it is dropped.
+    /// Whether this side takes nothing any more; bytes for it are dropped.
     is_broken: bool,
-    /// Bytes may wait in the transport.
+    /// Whether bytes may wait in the transport.
     needs_flush: bool,
-    /// Bytes for this side that it has not taken; none in the usual case.
+    /// Bytes that this side has not taken; usually none.
     unsent: Vec<u8>,
-    /// How many of them it has taken.
+    /// How many of the unsent bytes have been taken.
     sent: usize,
-    /// Of a plain one that is read by [`Leg::poll_read`].
+    /// The readiness of a plain transport that is read by [`Leg::poll_read`].
     listening: Option<Box<Listening>>,
-    /// A script's, that hears what is said to this side.
+    /// A script's observer of everything that is sent to this side.
     pub observer: Option<Box<ReplyObserver>>,
 }
 
 impl Leg {
-    /// Nothing was read yet.
+    /// Returns a leg from which nothing was read yet.
     pub fn new(transport: Transport) -> Self {
         let unsent = Vec::new();
         Self {
@@ -48,7 +48,7 @@ impl Leg {
         }
     }
 
-    /// The place of a side that has been moved elsewhere.
+    /// Returns the placeholder for a leg that was moved to another owner.
     pub fn gone() -> Self {
         Self {
             is_broken: true,
@@ -56,13 +56,13 @@ impl Leg {
         }
     }
 
-    /// Whether it has been moved elsewhere.
+    /// Whether the leg was moved to another owner.
     #[inline]
     pub fn is_gone(&self) -> bool {
         matches!(self.transport, Transport::Gone)
     }
 
-    /// Whether a read says that this side has closed. Over TLS a side may close without saying so first.
+    /// Whether the result of a read means that this side has closed. Over TLS a side may close without a close message.
     pub fn is_end(read: &io::Result<usize>) -> bool {
         match read {
             Ok(count) => *count == 0,
@@ -70,7 +70,7 @@ impl Leg {
         }
     }
 
-    /// Reads from this side. Whoever reads so alone reads from it: asking again and again is cheap.
+    /// Reads from this side. The caller must be the only reader. Repeated calls are cheap.
     pub fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -84,7 +84,7 @@ impl Leg {
         listening.poll_read(&mut self.transport, context, buffer)
     }
 
-    /// The same for a reader that can do nothing with less than `wanted` bytes, see [`Transport::poll_read_wanting`].
+    /// Reads for a caller that needs at least `wanted` bytes, see [`Transport::poll_read_wanting`].
     pub fn poll_read_wanting(
         &mut self,
         wanted: usize,
@@ -97,7 +97,7 @@ impl Leg {
         }
     }
 
-    /// Sends `bytes` behind what is left over, as far as this side takes them.
+    /// Sends `bytes` after the unsent bytes, as far as this side takes them.
     #[inline]
     pub fn push(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
         let was_drained = self.is_drained();
@@ -111,7 +111,7 @@ impl Leg {
         }
     }
 
-    /// Puts `bytes` behind what is left over; they leave when it is polled.
+    /// Adds `bytes` to the unsent bytes; they are sent when the leg is polled.
     pub fn append(&mut self, bytes: &[u8]) {
         let next = self.transport.frame_sequence();
         match &mut self.observer {
@@ -130,7 +130,7 @@ impl Leg {
         }
     }
 
-    /// What was kept for a script goes to this side after all, and all that follows of the reply.
+    /// Sends the bytes that were kept for a script to this side after all, and all further bytes of the reply.
     pub fn let_go(&mut self) {
         let next = self.transport.frame_sequence();
         if let Some(observer) = &mut self.observer {
@@ -147,18 +147,18 @@ impl Leg {
         self.unsent.len() - self.sent
     }
 
-    /// Whether everything for this side has left.
+    /// Whether all bytes for this side have been sent.
     pub fn is_drained(&self) -> bool {
         self.unsent.is_empty() && !self.needs_flush
     }
 
-    /// Keeps bytes to be sent when it is polled.
+    /// Keeps bytes, which are sent when the leg is polled.
     pub fn keep(&mut self, bytes: Vec<u8>) {
         debug_assert!(self.unsent.is_empty());
         self.unsent = bytes;
     }
 
-    /// From now on, what is for this side is dropped.
+    /// Drops all bytes for this side from now on.
     pub fn give_up(&mut self) {
         self.is_broken = true;
         self.needs_flush = false;
@@ -166,7 +166,7 @@ impl Leg {
         self.sent = 0;
     }
 
-    /// Sends what is left over; ready when nothing is.
+    /// Sends the unsent bytes; ready when there are none left.
     #[inline]
     pub fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.is_drained() {
@@ -195,7 +195,7 @@ impl Leg {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends `bytes` and keeps what is not taken. Everything before must have left.
+    /// Sends `bytes` and keeps those that are not taken. Everything before must have been sent.
     #[inline]
     pub fn send(&mut self, bytes: &[u8], context: &mut Context<'_>) -> io::Result<()> {
         debug_assert!(self.is_drained());
@@ -211,7 +211,7 @@ impl Leg {
         self.drain_now(context)
     }
 
-    /// Sends what this side takes now.
+    /// Sends as many bytes as this side takes now.
     fn drain_now(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         match self.poll_drain(context) {
             Poll::Ready(outcome) => outcome,
@@ -219,12 +219,12 @@ impl Leg {
         }
     }
 
-    /// Waits until everything for this side has left.
+    /// Waits until all bytes for this side have been sent.
     pub async fn drained(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_drain(context)).await
     }
 
-    /// Sends what is left over and a last packet, and closes.
+    /// Sends the unsent bytes and a last packet, and closes.
     pub async fn finish_with(&mut self, sequence: u8, payload: &[u8]) -> io::Result<()> {
         self.drained().await?;
         let sequence = self.transport.frame_sequence().unwrap_or(sequence);
@@ -233,8 +233,8 @@ impl Leg {
         self.transport.close().await
     }
 
-    /// As [`Leg::poll_drain`], for a side whose end is learnt by reading: an error only means that it
-    /// takes nothing more. What it said before it closed can still be read.
+    /// Does the same as [`Leg::poll_drain`], but an error only means that this side takes nothing more. The
+    /// caller learns of the end by reading, because bytes that were sent before the close can still be read.
     pub fn poll_drain_or_break(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if ready!(self.poll_drain(context)).is_err() {
             self.give_up();
@@ -242,7 +242,7 @@ impl Leg {
         Poll::Ready(())
     }
 
-    /// As [`Leg::send`], for such a side.
+    /// Does the same as [`Leg::send`], but an error only means that this side takes nothing more.
     pub fn send_or_break(&mut self, bytes: &[u8], context: &mut Context<'_>) {
         if self.send(bytes, context).is_err() {
             self.give_up();

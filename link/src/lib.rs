@@ -1,4 +1,4 @@
-//! One side of a session as a stream of packets, and what both kinds of session need of it.
+//! One connection of a session as a stream of packets, and what relayed and pooled sessions need of it.
 //!
 //! ```text
 //!   socket ── transport     TLS, compression, both, or neither
@@ -12,8 +12,8 @@
 //!                    └─ reply_observer ── row_rewriting     a script hears the reply
 //! ```
 //!
-//! [`failure`] says whose fault it is that a session ended, and what follows. [`memory`] bounds what is kept. [`readiness_cache`] saves
-//! system calls. No session is here, no choice of a backend, no setting.
+//! [`failure`] says which side is at fault when a session ends, and what follows. [`memory`] limits the bytes that are
+//! kept. [`readiness_cache`] saves system calls. This crate has no session, no choice of a backend and no setting.
 
 pub mod binlog_reader;
 pub mod client_command;

@@ -1,19 +1,19 @@
-//! The bound of the memory in which the process keeps bytes of clients and servers, over all workers.
+//! The limit of the memory in which the process keeps bytes of clients and servers, over all workers.
 //!
-//! A part of the proxy that keeps bytes has a [`MemoryShare`] and says how many, for each [`Purpose`]. What is small is
-//! not counted ([`UNCOUNTED_BYTES`]), so a session whose statements and replies are short touches no counter that
-//! workers share.
+//! Each part of the proxy that keeps bytes has a [`MemoryShare`] and reports how many, for each
+//! [`Purpose`]. Small amounts are not counted ([`UNCOUNTED_BYTES`]). So a session with short
+//! statements and replies touches no counter that workers share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// So many bytes for one purpose are not counted. Sessions that pass bytes on keep two pieces of this size at most.
+/// For each purpose, this many bytes are not counted. Sessions that pass bytes on keep at most two pieces of this size.
 pub const UNCOUNTED_BYTES: usize = 32 << 10;
 
-/// Counters of the process.
+/// The counters of the whole process.
 #[derive(Debug, Default)]
 pub struct MemoryBudget {
-    /// Zero: no bound.
+    /// The limit in bytes; zero: no limit.
     bytes_max: AtomicU64,
     bytes: AtomicU64,
     peak: AtomicU64,
@@ -41,49 +41,49 @@ pub enum Purpose {
 /// How many purposes there are.
 const PURPOSES: usize = 6;
 
-/// What the table of the admin port shows.
+/// The values that the admin interface shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryView {
-    /// The bound; none: there is no bound.
+    /// The limit in bytes; `None`: no limit.
     pub bytes_max: Option<u64>,
-    /// What is kept now.
+    /// Bytes that are kept now.
     pub bytes: u64,
-    /// The most that was kept at once.
+    /// The most bytes that were kept at once.
     pub peak: u64,
     /// Statements and logins that were refused.
     pub refused: u64,
-    /// Sessions that have ended because they kept most.
+    /// Sessions that the proxy has ended because they kept the most.
     pub ended: u64,
 }
 
 impl MemoryBudget {
-    /// The bound from now on; zero: none.
+    /// Sets the limit; zero: no limit.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
-    /// Whether more is kept than may be.
+    /// Whether the process keeps more bytes than it may.
     pub fn is_over(&self) -> bool {
         self.is_over_without(0)
     }
 
-    /// The same without so many bytes, which are about to go.
+    /// Whether the process would keep more than it may without these bytes, which are about to be freed.
     pub fn is_over_without(&self, leaving: u64) -> bool {
         let bytes_max = self.bytes_max.load(Ordering::Relaxed);
         bytes_max > 0 && self.bytes.load(Ordering::Relaxed).saturating_sub(leaving) > bytes_max
     }
 
-    /// A statement or a login was refused.
+    /// Counts a statement or a login that was refused.
     pub fn count_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A session ends because it kept most.
+    /// Counts a session that ends because it kept the most.
     pub fn count_ended(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How it stands.
+    /// Returns the current values.
     pub fn view(&self) -> MemoryView {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         MemoryView {
@@ -105,29 +105,30 @@ impl MemoryBudget {
     }
 }
 
-/// What one session keeps, or a worker for its sessions. Dropped, it keeps nothing.
+/// The bytes that one session keeps, or that a worker keeps for its sessions. A dropped share keeps nothing.
 #[derive(Debug, Default)]
 pub struct MemoryShare {
     budget: OnceLock<Arc<MemoryBudget>>,
     parts: [AtomicU64; PURPOSES],
-    /// What others count that it shares with them.
+    /// Bytes that the session shares with others and that are counted in another share.
     noted: AtomicU64,
 }
 
 impl MemoryShare {
-    /// One that is counted there.
+    /// Returns a share that is counted in this budget.
     pub fn of(budget: &Arc<MemoryBudget>) -> Self {
         let share = Self::default();
         share.count_in(budget);
         share
     }
 
-    /// From now on it is counted there. A share is counted in one budget only: the first.
+    /// Counts the share in this budget. A share is counted in one budget only: the first.
     pub fn count_in(&self, budget: &Arc<MemoryBudget>) {
         let _ = self.budget.set(Arc::clone(budget));
     }
 
-    /// So many bytes are kept for this now. False: more, while the process keeps more than it may.
+    /// Sets how many bytes are kept for a purpose. Returns false if they have become more while the process keeps more
+    /// than it may.
     #[inline]
     pub fn keep(&self, purpose: Purpose, bytes: usize) -> bool {
         if bytes <= UNCOUNTED_BYTES && self.parts[purpose as usize].load(Ordering::Relaxed) == 0 {
@@ -158,23 +159,23 @@ impl MemoryShare {
         }
     }
 
-    /// So much more is kept for it that is counted elsewhere, since others share it.
+    /// Adds bytes that are counted in another share, because other sessions share them.
     pub fn note_more(&self, bytes: usize) {
         self.note(|noted| noted.saturating_add(bytes as u64));
     }
 
-    /// So much less.
+    /// Subtracts bytes that are counted in another share.
     pub fn note_less(&self, bytes: usize) {
         self.note(|noted| noted.saturating_sub(bytes as u64));
     }
 
-    /// Only its own thread notes anything.
+    /// Changes the noted bytes. Only the share's own thread calls this.
     fn note(&self, change: impl Fn(u64) -> u64) {
         let noted = self.noted.load(Ordering::Relaxed);
         self.noted.store(change(noted), Ordering::Relaxed);
     }
 
-    /// Something was refused to it.
+    /// Counts a request of this share that was refused.
     pub fn count_refused(&self) {
         if let Some(budget) = self.budget.get() {
             budget.count_refused();
@@ -186,7 +187,7 @@ impl MemoryShare {
         self.budget.get().is_some_and(|budget| budget.is_over())
     }
 
-    /// How much is kept for it.
+    /// Returns how many bytes are kept, including shared ones.
     pub fn bytes(&self) -> u64 {
         self.counted() + self.noted.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! Whole payloads, one at a time, over a transport: how login talks. Not for the relay, which never
-//! holds a payload.
+//! Whole payloads, one at a time, over a transport, as logins need them. The relay does not use
+//! this, because it never holds a payload.
 
 use std::io;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ const LOGIN_PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
 const READ_BYTES: usize = 4096;
 
-/// A transport during login, with what was read ahead and the sequence id that comes next.
+/// A transport during login, with the bytes that were read ahead and the next sequence id.
 pub struct PacketStream<T = Transport> {
-    /// Gone after a failed upgrade only.
+    /// `None` only after a failed upgrade.
     transport: Option<T>,
-    /// Bytes read, from the first that nobody has taken.
+    /// Bytes that were read and not yet taken.
     buffer: Vec<u8>,
     /// The sequence id of the next packet in either direction.
     sequence: u8,
     sequences: Sequences,
-    /// Where its buffer is counted.
+    /// The share that counts the buffer.
     memory: Option<Arc<MemoryShare>>,
 }
 
-/// What can go wrong while a packet is awaited.
+/// What can go wrong while the proxy waits for a packet.
 #[derive(Debug, thiserror::Error)]
 pub enum PacketError {
     /// The other side closed between two packets.
@@ -41,7 +41,7 @@ pub enum PacketError {
     /// The other side closed within a packet.
     #[error("connection closed within a packet")]
     Truncated,
-    /// A sequence id that does not follow.
+    /// The sequence id does not follow the one before.
     #[error("packet out of order: sequence id {found} where {expected} belongs")]
     OutOfOrder {
         /// The sequence id that follows.
@@ -49,22 +49,22 @@ pub enum PacketError {
         /// The sequence id of the packet.
         found: u8,
     },
-    /// Not a packet: somebody speaks for another.
+    /// Not a packet but a PROXY header, from a network that is not trusted.
     #[error("a PROXY header came from a network that is not in proxy_protocol.trusted_networks")]
     ProxyHeader,
-    /// The process keeps as much as it may.
+    /// The process keeps as many bytes as it may.
     #[error("the proxy keeps as many bytes as it may (limits.memory_bytes_max)")]
     MemoryFull,
-    /// A packet of absurd length, for a login.
+    /// The packet is far too long for a login.
     #[error("packet of {0} bytes is longer than {LOGIN_PAYLOAD_BYTES_MAX}")]
     TooLong(usize),
-    /// The kernel's or TLS's word.
+    /// An error of the kernel or of TLS.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
-    /// Packets of `transport`, the next of which has this sequence id.
+    /// Returns a stream of packets over `transport`, the next of which has this sequence id.
     pub fn new(transport: T, sequence: u8) -> Self {
         Self {
             transport: Some(transport),
@@ -75,7 +75,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         }
     }
 
-    /// What it reads ahead is counted there.
+    /// Counts the bytes that are read ahead in `memory`.
     pub fn counted_in(self, memory: &Arc<MemoryShare>) -> Self {
         Self {
             memory: Some(Arc::clone(memory)),
@@ -83,13 +83,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         }
     }
 
-    /// Takes sequence ids as they come, and counts on from there. Within compressed frames they
-    /// mean nothing, see [`Sequences::Renumbered`].
+    /// Accepts sequence ids as they come, and continues from there. Within compressed frames the
+    /// ids have no meaning, see [`Sequences::Renumbered`].
     pub fn with_sequences(self, sequences: Sequences) -> Self {
         Self { sequences, ..self }
     }
 
-    /// With bytes that were read before.
+    /// Adds bytes that were read before.
     pub fn with_ahead(self, ahead: Vec<u8>) -> Self {
         Self {
             buffer: ahead,
@@ -97,10 +97,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         }
     }
 
-    /// Gives back the transport, unless an upgrade lost it, and the bytes that were read ahead.
+    /// Returns the transport, unless an upgrade lost it, and the bytes that were read ahead.
     pub fn into_parts(self) -> Option<(T, Vec<u8>)> {
         let mut ahead = self.buffer;
-        // What is kept from here on is kept for the session's life.
+        // These bytes are kept for the session's life.
         ahead.shrink_to_fit();
         if let Some(memory) = &self.memory {
             memory.keep(Purpose::Login, 0);
@@ -108,7 +108,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         Some((self.transport?, ahead))
     }
 
-    /// Waits for a payload. Cancelling loses nothing.
+    /// Waits for a payload. If the wait is cancelled, nothing is lost.
     pub async fn read(&mut self) -> Result<Vec<u8>, PacketError> {
         loop {
             if let Some(payload) = self.take_payload()? {
@@ -130,7 +130,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         }
     }
 
-    /// Cuts the next payload off the buffer, when it is whole. Login payloads fit one packet.
+    /// Takes the next payload off the buffer, if it is whole. Login payloads fit into one packet.
     fn take_payload(&mut self) -> Result<Option<Vec<u8>>, PacketError> {
         let Some((header, rest)) = self.buffer.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
@@ -162,19 +162,19 @@ impl<T: AsyncRead + AsyncWrite + Unpin> PacketStream<T> {
         self.sequence
     }
 
-    /// The next packet in either direction has this sequence id: 0 begins a command.
+    /// Sets the sequence id of the next packet in either direction: 0 begins a command.
     pub fn begin_at(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
 
-    /// Sends packets that have their headers, and waits until they have left.
+    /// Sends packets with their headers, and waits until they are sent.
     pub async fn write_packets(&mut self, packets: &[u8]) -> io::Result<()> {
         let transport = self.transport.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         transport.write_all(packets).await?;
         transport.flush().await
     }
 
-    /// Sends a payload and waits until it has left.
+    /// Sends a payload, and waits until it is sent.
     pub async fn write(&mut self, payload: &[u8]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(payload.len() + HEADER_BYTES);
         self.sequence = wire::write::put_packets(&mut bytes, self.sequence, payload);
@@ -206,17 +206,17 @@ impl PacketStream {
         }
     }
 
-    /// Whether this is a backend that has greeted and heard nothing yet.
+    /// Whether this is a backend that has sent its greeting and received nothing yet.
     pub fn awaits_first_answer(&self) -> bool {
         self.sequence == 1
     }
 
-    /// Where it is connected here; `None` when it has been moved elsewhere.
+    /// Returns the local address of the connection; `None` if the transport was moved to another owner.
     pub fn local_address(&self) -> Option<net::Endpoint> {
         self.transport.as_ref()?.socket()?.local_address().ok()
     }
 
-    /// Who could listen in.
+    /// Returns how private the connection is.
     pub fn privacy(&self) -> Privacy {
         match &self.transport {
             Some(transport) => transport.privacy(),
@@ -224,7 +224,7 @@ impl PacketStream {
         }
     }
 
-    /// What TLS has agreed on; `None` without it.
+    /// Returns what TLS has agreed on; `None` without TLS.
     pub fn tls(&self) -> Option<net::tls::Facts> {
         self.transport.as_ref()?.tls()
     }

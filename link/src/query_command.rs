@@ -1,4 +1,4 @@
-//! A COM_QUERY that is decoded once: every step that needs its text or its attributes has them from here.
+//! A COM_QUERY that is decoded once: every later step takes its text and its attributes from here.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -14,16 +14,16 @@ use crate::memory::MemoryShare;
 use crate::text_reader::{READ_HERE_BYTES_MAX, TextReader};
 use session::track_settings::SessionTrackSettings;
 
-/// A command of the client: what its steps need of it is decoded once, when it has come.
+/// A client's command, decoded once when it has arrived.
 pub enum Arrived {
-    /// A COM_QUERY that is whole and well formed.
+    /// A COM_QUERY that is whole and well-formed.
     Query(QueryCommand),
-    /// Any other.
+    /// Any other command.
     Other(Incoming),
 }
 
 impl Arrived {
-    /// As it came.
+    /// Returns the command as it arrived.
     pub fn incoming(&self) -> &Incoming {
         match self {
             Self::Query(query) => query.incoming(),
@@ -32,69 +32,70 @@ impl Arrived {
     }
 }
 
-/// A client's command as it is sent: whole, or statement by statement, each with a part of the reply.
+/// The part of a client's command that is sent at once: the whole, or one statement of several. Each part has its part
+/// of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandPart {
-    /// All that the client has sent.
+    /// The whole command.
     Whole,
     /// The first of several statements.
     First,
-    /// One that is neither the first nor the last.
+    /// A statement that is neither the first nor the last.
     Middle,
     /// The last of several statements.
     Last,
 }
 
 impl CommandPart {
-    /// Whether more of the reply follows.
+    /// Whether another part of the reply follows.
     pub fn has_more(self) -> bool {
         matches!(self, Self::First | Self::Middle)
     }
 
-    /// Whether the client has sent other statements along.
+    /// Whether the client has sent several statements in one command.
     pub fn is_of_several(self) -> bool {
         self != Self::Whole
     }
 
-    /// Whether some of the reply has gone before.
+    /// Whether another part of the reply came before.
     pub fn follows(self) -> bool {
         matches!(self, Self::Middle | Self::Last)
     }
 }
 
-/// What another thread has read of a text besides the facts.
+/// The result of reading a text on another thread, besides the facts.
 struct ReadAhead {
     digest: Digest,
-    /// It was read for a session with these settings.
+    /// The settings of the session that the text was read for.
     flags: Flags,
 }
 
 /// A COM_QUERY, or one statement of it.
 pub struct QueryCommand {
     incoming: Incoming,
-    /// What stands behind the command's byte, where that came in several packets.
+    /// The bytes after the command byte, if the command came in several packets.
     joined: Option<Vec<u8>>,
-    /// The length of what stands in front of the text.
+    /// How many bytes stand in front of the text.
     attribute_bytes: usize,
-    /// Those of the client, which say how the packet is read.
+    /// The client's capabilities, which decide how the packet is decoded.
     capabilities: Capabilities,
-    /// What the text says.
+    /// The analysis of the text.
     pub facts: Box<Facts>,
-    /// The hash of its digest, as soon as somebody has needed it.
+    /// The hash of the digest, once it has been computed.
     pub digest: Option<u64>,
-    /// What was read of a long text before the text's turn.
+    /// The result of reading a long text ahead of its turn.
     ahead: Option<Box<ReadAhead>>,
-    /// What of the client's command it is.
+    /// Which part of the client's command this is.
     pub command_part: CommandPart,
-    /// What the client was told of changes before this SET.
+    /// The session variables that the server reported to the client before this SET.
     pub former_settings: Option<Rc<SessionTrackSettings>>,
 }
 
 impl QueryCommand {
-    /// Finds the text. The facts are the caller's memory, to be filled by [`Facts::read`].
+    /// Finds the text in the command. `facts` is memory of the caller, to be filled by [`Facts::read`].
     ///
     /// # Errors
-    /// The attributes in front of the text are malformed. The command is given back.
+    /// The attributes in front of the text are malformed. The command is returned.
     pub fn decode(
         incoming: Incoming,
         capabilities: Capabilities,
@@ -124,13 +125,13 @@ impl QueryCommand {
         })
     }
 
-    /// As it came, or with the text that has taken its text's place.
+    /// Returns the command as it arrived, or with the text that has replaced its text.
     #[inline]
     pub fn incoming(&self) -> &Incoming {
         &self.incoming
     }
 
-    /// What stands behind the command's byte.
+    /// Returns the bytes after the command byte.
     #[inline]
     pub fn argument(&self) -> &[u8] {
         match &self.joined {
@@ -142,14 +143,14 @@ impl QueryCommand {
         }
     }
 
-    /// The statement.
+    /// Returns the statement's text.
     #[inline]
     pub fn text(&self) -> &[u8] {
         let text = self.argument().get(self.attribute_bytes..);
         text.unwrap_or_default()
     }
 
-    /// The statement, and where its facts are put down.
+    /// Returns the statement's text, and the facts to be filled.
     pub fn text_and_facts(&mut self) -> (&[u8], &mut Facts) {
         let argument = match &self.joined {
             Some(joined) => joined,
@@ -162,14 +163,14 @@ impl QueryCommand {
         (text.unwrap_or_default(), &mut self.facts)
     }
 
-    /// Its attributes and its text.
+    /// Returns the attributes and the text.
     #[inline]
     pub fn query(&self) -> Query<'_> {
         let (attributes, text) = self.argument().split_at(self.attribute_bytes);
         Query { attributes, text }
     }
 
-    /// Whether the client has sent attributes along.
+    /// Whether the client has sent query attributes.
     pub fn carries(&self) -> Carries {
         match self.query().has_attributes() {
             true => Carries::Attributes,
@@ -177,7 +178,7 @@ impl QueryCommand {
         }
     }
 
-    /// Puts another text in the place of this one; the attributes stay. A long one is read by another thread.
+    /// Replaces the text; the attributes stay. Another thread reads a long text.
     pub async fn replace_text(
         &mut self,
         text: &[u8],
@@ -200,20 +201,20 @@ impl QueryCommand {
         }
     }
 
-    /// Whether the text is long, and nothing of it is known yet: [`Self::read_ahead`] has it read.
+    /// Whether the text is long and not yet read. If so, [`Self::read_ahead`] has it read.
     #[inline]
     pub fn awaits_reader(&self) -> bool {
         self.text().len() > READ_HERE_BYTES_MAX && self.ahead.is_none()
     }
 
-    /// Has another thread read facts and digest of a long text. A caller who does not wait for the end has lost the text.
+    /// Has another thread read facts and digest of a long text. If the caller stops waiting, the text is lost.
     pub async fn read_ahead(
         &mut self,
         reader: &TextReader,
         flags: Flags,
         memory: &Arc<MemoryShare>,
     ) {
-        // Without the text there are no attributes either.
+        // While the text is away, there are no attributes either.
         let attribute_bytes = std::mem::take(&mut self.attribute_bytes);
         let (bytes, begin) = match &mut self.joined {
             Some(joined) => (joined, attribute_bytes),
@@ -228,29 +229,29 @@ impl QueryCommand {
         self.ahead = Some(Box::new(ReadAhead { digest, flags }));
     }
 
-    /// What the text says, if that was read before its turn.
+    /// Returns the facts, if the text was read ahead of its turn.
     #[inline]
     pub fn facts_ahead(&self) -> Option<&Facts> {
         self.ahead.as_ref().map(|_| &*self.facts)
     }
 
-    /// Takes the digest, if facts and digest were read before the text's turn, for a session with these settings.
+    /// Takes the digest, if the text was read ahead of its turn for a session with these settings.
     pub fn take_digest_ahead(&mut self, flags: Flags) -> Option<Digest> {
         let ahead = self.ahead.take().filter(|ahead| ahead.flags == flags)?;
         Some(ahead.digest)
     }
 
-    /// The memory that the command takes.
+    /// Returns the memory that the command takes, in bytes.
     pub fn held_bytes(&self) -> usize {
         let joined = self.joined.as_ref().map_or(0, Vec::capacity);
         self.incoming.packets.capacity() + joined
     }
 
-    /// One of its statements, as a command of its own with the same attributes. `sequence`: the id that its part of
-    /// the reply begins with.
+    /// Returns one statement of the command, as a command with the same attributes. `sequence`: the
+    /// first sequence id of its part of the reply.
     ///
     /// # Errors
-    /// None that this command would not have had.
+    /// Only the errors that this command would have had itself.
     pub fn statement_part(
         &self,
         text: &[u8],
@@ -274,7 +275,7 @@ impl QueryCommand {
         packets
     }
 
-    /// Its memory, for the next command.
+    /// Returns the command's memory, for the next command.
     pub fn into_memory(self) -> (Box<Facts>, Vec<u8>) {
         (self.facts, self.incoming.packets)
     }
@@ -283,9 +284,9 @@ impl QueryCommand {
 /// Whether a command carries query attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carries {
-    /// At least one.
+    /// At least one attribute.
     Attributes,
-    /// None.
+    /// No attributes.
     Nothing,
 }
 

@@ -1,5 +1,5 @@
-//! Spares a socket the question whether there is something to be read while nobody has rung: it would be
-//! asked several times a statement, and answered once.
+//! Avoids reads from a socket that cannot have anything to read, because the reactor has not called the
+//! waker. Without the cache there would be several reads per statement, and only one would return bytes.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::transport::Transport;
 
-/// What the reactor calls when a socket can be read.
+/// The waker that the reactor calls when a socket can be read.
 struct ReadinessWaker {
     has_rung: AtomicBool,
-    /// Who is told.
+    /// The task that is woken then.
     listener: Mutex<Waker>,
 }
 
@@ -32,18 +32,18 @@ impl Wake for ReadinessWaker {
     }
 }
 
-/// One that listens to a plain socket. Nobody else may, as long as it does.
+/// The only reader of a plain socket. As long as it exists, no other reader may listen.
 pub struct Listening {
     readiness_waker: Arc<ReadinessWaker>,
     waker: Waker,
-    /// Who is told, as the bell knows.
+    /// The task that is woken, as the readiness waker knows it.
     listener: Waker,
-    /// The bell will ring when there is something to be read.
+    /// Whether the readiness waker will be called when there is something to read.
     is_set: bool,
 }
 
 impl Listening {
-    /// Wakes `listener` too.
+    /// Returns a reader that wakes `listener` too.
     pub fn new(listener: &Waker) -> Self {
         let readiness_waker = Arc::new(ReadinessWaker {
             has_rung: AtomicBool::new(false),
@@ -57,7 +57,7 @@ impl Listening {
         }
     }
 
-    /// Reads, unless it is known that there is nothing.
+    /// Reads, unless it is certain that there is nothing to read.
     pub fn poll_read(
         &mut self,
         transport: &mut Transport,
@@ -75,7 +75,7 @@ impl Listening {
         self.readiness_waker
             .has_rung
             .store(false, Ordering::Relaxed);
-        // Should the reactor ring from here on, it is asked again.
+        // If the reactor calls the waker from here on, the socket is read again.
         self.is_set = true;
         let mut ringing = Context::from_waker(&self.waker);
         let read = ready!(Pin::new(transport).poll_read(&mut ringing, buffer));

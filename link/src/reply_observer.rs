@@ -1,4 +1,4 @@
-//! A reply that a script hears: where it goes, and what came of it.
+//! A reply that a script observes: where the reply goes, and how it ended.
 
 use std::sync::Arc;
 
@@ -14,30 +14,31 @@ use crate::row_rewriting::Rewriting;
 /// Where a reply goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Towards {
-    /// To the client, its first packet with this sequence id.
+    /// To the client; the first packet has this sequence id.
     Client {
         /// The sequence id of the first packet.
         sequence: u8,
     },
-    /// Kept up to so many bytes, with sequence ids as if it were sent; what is beyond is thrown away.
+    /// To the script: the reply is kept up to a limit, with the sequence ids that it would have for the client. Bytes
+    /// beyond the limit are dropped.
     Script {
         /// The sequence id of the first packet.
         sequence: u8,
-        /// How many bytes are kept.
+        /// How many bytes are kept at most.
         bytes_max: usize,
-        /// What becomes of reports of progress.
+        /// What happens to progress reports.
         reports: Reports,
     },
-    /// Nobody wants it.
+    /// The reply is dropped.
     Nobody,
 }
 
-/// What becomes of the reports of progress that come before a reply that is kept.
+/// What happens to the progress reports that come before a reply that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reports {
-    /// The client has them at once.
+    /// The client gets them at once.
     Pass,
-    /// They are kept as well. Scripts are not shown them.
+    /// They are kept too. Scripts do not see them.
     Stay,
 }
 
@@ -63,26 +64,27 @@ pub struct ObservedReply {
     pub outcome: Outcome,
     /// What was counted in it.
     pub tally: Tally,
-    /// What was kept, packets with headers.
+    /// The bytes that were kept, packets with headers.
     pub kept: Vec<u8>,
-    /// It was longer than what may be kept.
+    /// Whether the reply was longer than the limit.
     pub is_cut: bool,
-    /// How many reports of progress the client has had of what is kept; as ids count, which they take.
+    /// How many of the kept progress reports the client has received. They matter because each takes a sequence id.
     pub reports: u8,
-    /// Whether there is a reply to such a command at all.
+    /// Whether the command has a reply at all.
     pub is_reply: bool,
-    /// The client has had it although the script wants it: a dialogue, or the reply to a file.
+    /// Whether the client has received the reply although the script wants it: a login dialogue, or the reply after a
+    /// file.
     pub has_passed: bool,
-    /// Of a statement that has been prepared: its id, and how many parameters it has.
+    /// The id of the statement that was prepared, and the number of its parameters.
     pub prepared: Option<(u32, u16)>,
-    /// When the first packet came, in microseconds of the script's clock.
+    /// When the first packet arrived, in microseconds of the script's clock.
     pub first_at: f64,
-    /// When the last packet came, in the same unit.
+    /// When the last packet arrived, in microseconds of the script's clock.
     pub last_at: f64,
 }
 
 impl ObservedReply {
-    /// Of a command that has no reply.
+    /// The reply to a command that has none.
     pub fn nothing() -> Self {
         Self {
             outcome: Outcome::Ok,
@@ -107,7 +109,7 @@ impl ObservedReply {
         }
     }
 
-    /// The process keeps as much as it may: the reply is cut.
+    /// Drops the kept bytes, because the process keeps as much as it may. The reply then counts as cut.
     pub fn give_up(&mut self, memory: &MemoryShare) {
         self.is_cut = true;
         self.kept = Vec::new();
@@ -115,8 +117,8 @@ impl ObservedReply {
         memory.count_refused();
     }
 
-    /// Takes the reports of progress that stand in front of what is kept, for the client. Their ids begin with
-    /// the `next` one where they are somebody else's to choose.
+    /// Takes the progress reports that precede the kept bytes, for the client. Their sequence ids
+    /// begin with `next`, if given: in compressed frames the number of the frame decides them.
     pub fn take_reports(&mut self, next: Option<u8>) -> Option<Vec<u8>> {
         let (mut end, mut count) = (0, 0_u8);
         while let Some(length) = report_length(&self.kept[end..]) {
@@ -131,7 +133,7 @@ impl ObservedReply {
     }
 }
 
-/// Packets that were kept, with ids that begin with `next`.
+/// Returns packets with new sequence ids, which begin with `next`.
 pub fn renumbered(mut packets: Vec<u8>, mut next: u8) -> Vec<u8> {
     let mut at = 0;
     while let Some(header) = packets
@@ -146,7 +148,7 @@ pub fn renumbered(mut packets: Vec<u8>, mut next: u8) -> Vec<u8> {
     packets
 }
 
-/// The length of the report with which packets begin; `None` while none is whole.
+/// Returns the length of the progress report at the beginning; `None` if there is none, or if it is not whole.
 fn report_length(packets: &[u8]) -> Option<usize> {
     let (header, rest) = packets.split_first_chunk::<HEADER_BYTES>()?;
     let header = Header::decode(*header);
@@ -155,7 +157,8 @@ fn report_length(packets: &[u8]) -> Option<usize> {
     is_report.then_some(HEADER_BYTES + payload.len())
 }
 
-/// Hears what a session says to its client, whoever says it: a connection, a lane, or the proxy itself.
+/// Observes everything that a session sends to its client, whether it comes from a connection, a lane or the proxy
+/// itself.
 pub struct ReplyObserver {
     reply: Reply,
     towards: Towards,
@@ -163,24 +166,24 @@ pub struct ReplyObserver {
     scripts: Scripts,
     rewriting: Option<Rewriting>,
     preparing: Option<Preparing>,
-    /// Where it is counted what is kept.
+    /// The share that counts the kept bytes.
     memory: Option<Arc<MemoryShare>>,
 }
 
-/// The beginning of a reply to COM_STMT_PREPARE, until it says what has been prepared.
+/// The first bytes of a reply to COM_STMT_PREPARE, until they tell what was prepared.
 #[derive(Debug, Default)]
 pub struct Preparing(Vec<u8>);
 
-/// What says it: a header, and a payload of at least this much.
+/// How many payload bytes of the first packet are needed for that.
 const PREPARE_OK_BYTES: usize = 12;
 
 impl Preparing {
-    /// Of a reply to this command.
+    /// Returns a value for a reply to this command, if it is COM_STMT_PREPARE.
     pub fn of(command: Command) -> Option<Self> {
         (command == Command::STMT_PREPARE).then(Self::default)
     }
 
-    /// Takes some of it.
+    /// Adds bytes of the reply. Returns the statement's id and the number of its parameters as soon as they are known.
     pub fn feed(&mut self, bytes: &[u8]) -> Option<(u32, u16)> {
         let room = HEADER_BYTES + PREPARE_OK_BYTES;
         let left = room.saturating_sub(self.0.len());
@@ -192,7 +195,7 @@ impl Preparing {
 }
 
 impl ReplyObserver {
-    /// For the reply to a command; `None` where there is none.
+    /// Returns an observer for the reply to a command; `None` if the command has no reply.
     pub fn to(
         command: Command,
         capabilities: Capabilities,
@@ -214,7 +217,7 @@ impl ReplyObserver {
         })
     }
 
-    /// What it keeps is counted there. Without room the reply is cut, as one that is too long.
+    /// Counts the kept bytes in `memory`. If there is no room, the reply is cut like one that is too long.
     pub fn counted_in(self, memory: &Arc<MemoryShare>) -> Self {
         Self {
             memory: Some(Arc::clone(memory)),
@@ -222,18 +225,18 @@ impl ReplyObserver {
         }
     }
 
-    /// The rows that go to the client are rewritten.
+    /// Sets how the rows for the client are rewritten.
     pub fn rewriting(self, rewriting: Option<Rewriting>) -> Self {
         Self { rewriting, ..self }
     }
 
-    /// The id of the next packet for a client whose rows are rewritten.
+    /// Returns the next sequence id for a client whose rows are rewritten.
     pub fn next_sequence(&self) -> Option<u8> {
         self.rewriting.as_ref()?.next_sequence()
     }
 
-    /// Bytes that are for the client. What is returned it gets, with ids that begin with the `next` one
-    /// where they are somebody else's to choose.
+    /// Observes bytes for the client. Returns the bytes that the client gets. Their sequence ids
+    /// begin with `next`, if given: in compressed frames the number of the frame decides them.
     pub fn observe(&mut self, bytes: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
         if self.heard.first_at == 0.0 {
             self.heard.first_at = self.scripts.now();
@@ -280,7 +283,7 @@ impl ReplyObserver {
         }
     }
 
-    /// The client is to be asked for its file: from here on it gets the reply, as does what was kept.
+    /// Lets the reply go to the client, with the bytes kept so far: the server is about to ask the client for a file.
     pub fn let_go(&mut self) -> Vec<u8> {
         let sequence = self.towards.sequence();
         self.heard.has_passed |= !self.towards.is_client();
@@ -288,7 +291,7 @@ impl ReplyObserver {
         std::mem::take(&mut self.heard.kept)
     }
 
-    /// The client has sent its file; the reply goes on with this id.
+    /// Notes that the client has sent its file. The reply continues with this sequence id.
     pub fn file_ended(&mut self, next: u8) {
         self.reply.file_ended(next);
         if let Some(rewriting) = &mut self.rewriting {
@@ -296,7 +299,7 @@ impl ReplyObserver {
         }
     }
 
-    /// What was heard. A reply that has not ended is none.
+    /// Returns the observed reply. A reply that has not ended counts as an error.
     pub fn ended(self) -> ObservedReply {
         ObservedReply {
             outcome: match self.reply.progress() {
@@ -309,7 +312,7 @@ impl ReplyObserver {
         }
     }
 
-    /// Whether the client has had some of it.
+    /// Whether the client has received a part of the reply.
     pub fn has_passed(&self) -> bool {
         matches!(self.towards, Towards::Client { .. }) && self.reply.has_started()
     }

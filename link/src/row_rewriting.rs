@@ -1,5 +1,4 @@
-//! A reply whose rows a script rewrites: it is taken apart into payloads, and goes on with sequence ids of
-//! its own.
+//! A reply whose rows a script rewrites. The reply is split into payloads, which get new sequence ids.
 //!
 //! ```text
 //!  Head ─ count ─► Definitions ─ EOF ─► Rows ─ EOF ─► Over
@@ -14,37 +13,37 @@ use wire::{
     Capabilities, Command, HEADER_BYTES, Header, PACKET_PAYLOAD_MAX, Reader, StatusFlags, errors,
 };
 
-/// See the module.
+/// Rewrites the rows of a reply; see the module.
 pub struct Rewriting {
     rows: Rows,
     is_binary: bool,
     capabilities: Capabilities,
-    /// Results end with an OK packet, and nothing stands between definitions and rows.
+    /// Whether results end with an OK packet, without an EOF between definitions and rows.
     lacks_eof: bool,
-    /// Reports of progress may come between two payloads; no script sees them.
+    /// Whether progress reports may come between two payloads; scripts do not see them.
     reports_progress: bool,
     bytes_max: usize,
     stage: Stage,
-    /// Packets of a payload that is not whole yet.
+    /// Packets of a payload that is not complete yet.
     partial: Vec<u8>,
-    /// The id of the next packet for the client.
+    /// The sequence id of the next packet for the client.
     next: Option<u8>,
 }
 
 enum Stage {
     Head,
-    /// So many are still to come.
+    /// This many definitions are still missing.
     Definitions(u64, Vec<Vec<u8>>),
-    /// The EOF behind the definitions.
+    /// The EOF after the definitions comes next.
     Begins(Vec<Vec<u8>>),
     Rows(ResultRows),
     Over,
-    /// The client has been told an error.
+    /// The client has received an error.
     Failed,
 }
 
 impl Rewriting {
-    /// Of the reply to a command; `None` where it has no rows.
+    /// Returns the rewriting of the reply to a command; `None` if the reply has no rows.
     pub fn of(
         rows: Rows,
         command: Command,
@@ -69,20 +68,20 @@ impl Rewriting {
         })
     }
 
-    /// The id of the next packet, once there was one.
+    /// Returns the next sequence id, once a packet was seen.
     pub fn next_sequence(&self) -> Option<u8> {
         self.next
     }
 
-    /// The packets that follow begin with this id.
+    /// Sets the sequence id of the next packet.
     pub fn align(&mut self, next: u8) {
         self.next = Some(next);
     }
 
-    /// Takes some of a reply; what the client gets of it.
+    /// Takes bytes of a reply; returns the bytes for the client.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         if matches!(self.stage, Stage::Failed) {
-            // Whoever follows the reply knows where it ends.
+            // The caller finds the reply's end itself.
             return Vec::new();
         }
         self.partial.extend_from_slice(bytes);
@@ -109,7 +108,7 @@ impl Rewriting {
         out
     }
 
-    /// Passes a payload on, rewritten; the id that follows.
+    /// Passes a payload on, rewritten; returns the next sequence id.
     fn pass(&mut self, out: &mut Vec<u8>, next: u8, payload: Vec<u8>) -> u8 {
         if self.reports_progress && is_progress_report(&payload) {
             return put_packets(out, next, &payload);
@@ -175,7 +174,7 @@ impl Rewriting {
     }
 }
 
-/// The first payload, its first id and how many bytes it takes; `None` while it is not whole.
+/// Returns the first payload, its first sequence id and its size in bytes; `None` if the payload is not complete.
 fn whole(bytes: &[u8]) -> Option<(u8, Vec<u8>, usize)> {
     let mut payload = Vec::new();
     let mut first = None;
@@ -195,7 +194,7 @@ fn whole(bytes: &[u8]) -> Option<(u8, Vec<u8>, usize)> {
 fn after_head(payload: &[u8]) -> Stage {
     match payload.first() {
         Some(&OK) => next_result(OkPacket::decode(payload).ok().map(|ok| ok.status)),
-        // The client's file comes, then a head.
+        // The client's file comes next, and then another head.
         Some(&LOCAL_INFILE) => Stage::Head,
         None | Some(&ERR) => Stage::Over,
         Some(_) => match Reader::new(payload).lenenc("column count") {
@@ -205,7 +204,7 @@ fn after_head(payload: &[u8]) -> Stage {
     }
 }
 
-/// What follows the end of rows; `None`: it is a row.
+/// Returns the stage after the end of the rows; `None` if the payload is a row.
 fn after_end(payload: &[u8], lacks_eof: bool) -> Option<Stage> {
     match payload.first() {
         None | Some(&ERR) => Some(Stage::Over),

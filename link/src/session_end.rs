@@ -1,4 +1,4 @@
-//! How a session ended well, and how a client is told that its login has not.
+//! The proper ends of a session, and the error to a client whose login has failed.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::packets::PacketStream;
 /// How long a client may take to accept the ERR that ends its session.
 pub const TIMEOUT_TELL: Duration = Duration::from_secs(1);
 
-/// How a session ended well.
+/// How a session ended properly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// The client said COM_QUIT.
+    /// The client sent COM_QUIT.
     Quit,
     /// The client closed between two exchanges.
     ClientClosed,
@@ -23,7 +23,7 @@ pub enum SessionEnd {
     BackendClosed,
     /// The proxy stops.
     Drained,
-    /// It has read a binary log, and the role of its backend is another one now.
+    /// The session has read a binary log, and the role of its backend has changed.
     RoleChanged,
 }
 
@@ -39,13 +39,13 @@ impl fmt::Display for SessionEnd {
     }
 }
 
-/// The client has taken longer to log in than `limit`.
+/// The failure if the client has taken longer than `limit` to log in.
 pub fn late(limit: Duration) -> Failure {
     let error = errors::login_timeout(format_args!("{limit:?}"));
     Failure::saying(FailureKind::LoginTimeout, error)
 }
 
-/// The client's connection broke with the last packet of its login.
+/// The failure if the client's connection broke with the last packet of the login.
 pub fn lost_at_login() -> Failure {
     Failure::new(
         FailureKind::LoginAbandoned,
@@ -53,7 +53,7 @@ pub fn lost_at_login() -> Failure {
     )
 }
 
-/// Tells the client what ended its login, if it listens.
+/// Sends the client the error that ended its login, if the client still reads.
 pub async fn send_error(client: &mut PacketStream, failure: &Failure, with_sqlstate: bool) {
     if let Some(payload) = failure.err_payload(with_sqlstate) {
         let _ = timeout(TIMEOUT_TELL, client.finish_with(&payload)).await;

@@ -1,5 +1,5 @@
-//! Long texts are read by a thread of their own, one behind the other: 16 MiB of short words take a quarter of a second, and the
-//! other sessions of the worker would wait.
+//! Long texts are read on a separate thread, one after another: 16 MiB of short words take a
+//! quarter of a second, and the worker's other sessions would wait.
 
 use std::cell::RefCell;
 use std::sync::{Arc, mpsc};
@@ -10,34 +10,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::memory::MemoryShare;
 
-/// Longer texts are read by a [`TextReader`]. Shorter ones take a millisecond at most, whatever is in them.
+/// Longer texts are read by a [`TextReader`]. Shorter texts take at most a millisecond, whatever they contain.
 pub const READ_HERE_BYTES_MAX: usize = 64 << 10;
 
-/// One worker's. Its thread starts with the first long text, and ends with the reader.
+/// One worker's reader. Its thread starts with the first long text, and ends with the reader.
 ///
-/// The thread has one text at a time. The next one stays with its session until the thread is free: a session that ends takes
-/// its text along.
+/// The thread has one text at a time. The next text stays with its session until the thread is
+/// free, so a session that ends takes its text along.
 pub struct TextReader {
     threads: Threads,
     turn: Arc<Semaphore>,
     thread: RefCell<Option<mpsc::Sender<LongText>>>,
 }
 
-/// A text whose facts and digest are wanted.
+/// A text that waits for its facts and its digest.
 struct LongText {
     bytes: Arc<Vec<u8>>,
-    /// Where the text begins in them.
+    /// Where the text begins in the bytes.
     begin: usize,
     flags: Flags,
     reply: oneshot::Sender<Analysis>,
-    /// Where the bytes are counted. If the session ends meanwhile, they are counted until the thread is done.
+    /// The share that counts the bytes. If the session ends meanwhile, they are counted until the thread is done.
     memory: Arc<MemoryShare>,
-    /// The next text's turn comes when this one is dropped.
+    /// When this is dropped, the next text may go to the thread.
     turn: Option<OwnedSemaphorePermit>,
 }
 
 impl TextReader {
-    /// A reader whose thread is to be one of these.
+    /// Returns a reader that starts its thread with `threads`.
     pub fn new(threads: Threads) -> Self {
         Self {
             threads,
@@ -46,10 +46,10 @@ impl TextReader {
         }
     }
 
-    /// Facts and digest of a text that ends with `bytes`, which are counted in `memory`. If no thread can be started, the text
-    /// is read here.
+    /// Returns facts and digest of the text from `begin` to the end of `bytes`, which are counted
+    /// in `memory`. If no thread can be started, the text is read on this thread.
     ///
-    /// The bytes are away from their place while the thread has them. A caller who does not wait for the end loses them then.
+    /// While the thread reads, `bytes` is empty. If the caller stops waiting, the bytes are lost.
     pub async fn read(
         &self,
         bytes: &mut Vec<u8>,
@@ -57,7 +57,7 @@ impl TextReader {
         flags: Flags,
         memory: &Arc<MemoryShare>,
     ) -> Analysis {
-        // It is never closed.
+        // The semaphore is never closed.
         let turn = Arc::clone(&self.turn).acquire_owned().await.ok();
         let shared = Arc::new(std::mem::take(bytes));
         let (reply, read) = oneshot::channel();
@@ -69,7 +69,7 @@ impl TextReader {
             memory: Arc::clone(memory),
             turn,
         });
-        // None: the thread has panicked.
+        // `None` means that the thread has panicked.
         let analysis = match is_sent {
             true => read.await.ok(),
             false => None,
@@ -78,7 +78,7 @@ impl TextReader {
         analysis.unwrap_or_else(|| analysis_of(bytes, begin, flags))
     }
 
-    /// Whether a thread has the text now.
+    /// Sends the text to the thread. Returns whether the thread has it.
     fn send(&self, text: LongText) -> bool {
         let mut thread = self.thread.borrow_mut();
         let unsent = match &*thread {
@@ -95,7 +95,7 @@ impl TextReader {
     }
 }
 
-/// Reads texts until the reader has gone.
+/// Reads texts until the reader is gone.
 fn read_each(texts: &mpsc::Receiver<LongText>) {
     for text in texts {
         let LongText {
@@ -107,10 +107,10 @@ fn read_each(texts: &mpsc::Receiver<LongText>) {
             turn,
         } = text;
         let analysis = analysis_of(&bytes, begin, flags);
-        // Whoever gets the analysis has the bytes alone.
+        // The receiver of the analysis must be the only owner of the bytes.
         drop(bytes);
         drop(memory);
-        // Its session may have ended.
+        // The session may have ended.
         let _ = reply.send(analysis);
         drop(turn);
     }

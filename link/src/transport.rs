@@ -1,11 +1,11 @@
-//! Between a socket and the stream of MySQL packets: TLS, compression, both, or neither.
+//! The layer between a socket and the stream of MySQL packets: TLS, compression, both, or neither.
 //!
 //! ```text
 //!   Plain(Socket)      Tls(TlsStream<Socket>)      Compressed(Plain or Tls inside)
 //! ```
 //!
-//! A session begins plain and is upgraded during its login, at moments the protocol names. What is
-//! written may stay here until it is flushed: after writing what belongs together, flush.
+//! A session begins plain and is upgraded during its login, at the moments that the protocol names. Written
+//! bytes may stay here until they are flushed: so flush after the last write of what belongs together.
 
 mod compressed;
 mod packed_frames;
@@ -24,23 +24,23 @@ use wire::compression::Codec;
 use compressed::Compressed;
 pub use unpack_queue::serve_unpack_queue;
 
-/// A connection's bytes as the packets they carry.
+/// The bytes of a connection that carry its packets.
 ///
-/// Reading and writing a plain one is the socket's own, one system call each. The others are
-/// boxed, so that ten thousand plain sessions do not pay for what they do not use.
+/// Reading and writing a plain transport is one system call each, as on the socket itself. The other
+/// kinds are boxed, so that ten thousand plain sessions do not pay for memory that they do not use.
 ///
-/// Writing takes what there is room for: a plain one all that the kernel takes, TLS up to 64 KiB
-/// and compression up to one frame more than that. `poll_write` may answer `Ready` while bytes
-/// still wait here; `poll_flush` sends them, and nothing else does.
+/// A write takes as many bytes as there is room for: on a plain transport all that the kernel
+/// takes, with TLS up to 64 KiB, with compression up to one frame more. `poll_write` may return
+/// `Ready` while bytes still wait here; only `poll_flush` sends them.
 #[derive(Debug)]
 pub enum Transport {
-    /// The socket's bytes are the packets.
+    /// The socket's bytes are the packets themselves.
     Plain(Socket),
-    /// They are encrypted.
+    /// The packets are encrypted.
     Tls(Box<TlsStream<Socket>>),
-    /// They are compressed, within TLS or without.
+    /// The packets are compressed, within TLS or without.
     Compressed(Box<Compressed<Transport>>),
-    /// It has been moved elsewhere; all that is done to it fails.
+    /// The transport was moved to another owner; every operation fails.
     Gone,
 }
 
@@ -51,12 +51,12 @@ impl From<Socket> for Transport {
 }
 
 impl Transport {
-    /// Answers a client's TLS handshake, after its request for TLS was read. `read_ahead` are the
-    /// bytes that came behind that request: some clients send both at once.
+    /// Answers a client's TLS handshake, after the client's request for TLS was read. `read_ahead`:
+    /// bytes that followed the request, because some clients send both at once.
     ///
     /// # Errors
-    /// The handshake's ([`net::tls::explain`] words it); the connection is closed then. One of
-    /// kind [`io::ErrorKind::InvalidInput`] when this is not plain.
+    /// The handshake's error ([`net::tls::explain`] gives its text); the connection is then closed.
+    /// An error of kind [`io::ErrorKind::InvalidInput`] if this transport is not plain.
     pub async fn accept_tls(
         self,
         acceptor: &TlsAcceptor,
@@ -66,7 +66,7 @@ impl Transport {
         Ok(Transport::Tls(Box::new(stream)))
     }
 
-    /// Makes the TLS handshake with a backend, after our request for TLS was flushed.
+    /// Makes the TLS handshake with a backend, after the proxy's request for TLS was flushed.
     /// `name` comes from [`net::tls::ClientTls::server_name`].
     ///
     /// # Errors
@@ -80,15 +80,15 @@ impl Transport {
         Ok(Transport::Tls(Box::new(stream)))
     }
 
-    /// From now on packets travel in compressed frames, after the OK that ends the login was
-    /// flushed or read. `read_ahead` are bytes that came behind that packet.
+    /// Compresses all further packets, after the OK that ends the login was flushed or read.
+    /// `read_ahead`: bytes that followed the OK.
     pub fn compress(self, codec: Codec, read_ahead: &[u8]) -> Transport {
         Transport::Compressed(Box::new(Compressed::new(self, codec, read_ahead)))
     }
 
-    /// The next byte written begins a command. To be called before each, for a compressed
-    /// connection to a backend counts its frames anew with every command; otherwise it does
-    /// nothing. Commands sent without waiting for replies each need it.
+    /// Marks the next written byte as the beginning of a command. Call it before each command, also
+    /// if commands are sent without waiting for replies: on a compressed connection to a backend,
+    /// frames are counted anew with each command. Without compression it does nothing.
     #[inline]
     pub fn begin_command(&mut self) {
         if let Transport::Compressed(compressed) = self {
@@ -96,8 +96,8 @@ impl Transport {
         }
     }
 
-    /// The number of the next frame, on a compressed connection: the first packet in it must have
-    /// the same. Everything before must have been flushed.
+    /// Returns the number of the next frame, on a compressed connection: the first packet in the
+    /// frame must have the same number. Everything before must have been flushed.
     #[inline]
     pub fn frame_sequence(&self) -> Option<u8> {
         match self {
@@ -106,7 +106,7 @@ impl Transport {
         }
     }
 
-    /// The socket beneath; `None` when it has been moved elsewhere.
+    /// Returns the socket; `None` if the transport was moved to another owner.
     pub fn socket(&self) -> Option<&Socket> {
         match self {
             Transport::Plain(socket) => Some(socket),
@@ -116,7 +116,7 @@ impl Transport {
         }
     }
 
-    /// Who could listen in.
+    /// Returns how private the connection is.
     pub fn privacy(&self) -> Privacy {
         match self.socket() {
             _ if self.tls().is_some() => Privacy::Tls,
@@ -125,7 +125,7 @@ impl Transport {
         }
     }
 
-    /// What TLS has agreed on; `None` without it.
+    /// Returns what TLS has agreed on; `None` without TLS.
     pub fn tls(&self) -> Option<Facts> {
         match self {
             Transport::Plain(_) | Transport::Gone => None,
@@ -134,7 +134,7 @@ impl Transport {
         }
     }
 
-    /// Memory that compression takes for this connection now.
+    /// Returns the memory that compression takes for this connection now, in bytes.
     pub fn held_bytes(&self) -> usize {
         match self {
             Transport::Compressed(compressed) => compressed.held_bytes(),
@@ -142,8 +142,8 @@ impl Transport {
         }
     }
 
-    /// Reads for a reader that can do nothing with less than `wanted` bytes: compressed frames are not unpacked before they have
-    /// so many. What comes without compression is given at once.
+    /// Reads for a caller that needs at least `wanted` bytes: compressed frames are not unpacked
+    /// before they have that many. Bytes without compression are returned at once.
     pub fn poll_read_wanting(
         &mut self,
         wanted: usize,
@@ -161,16 +161,16 @@ impl Transport {
         matches!(self, Transport::Compressed(_))
     }
 
-    /// Closes so that what was sent last arrives: a socket that is closed with bytes unread sends a
-    /// reset, and a reset overtakes what the other side has not read yet. So what still comes is
-    /// read and thrown away until the other side closes, too. The caller bounds the time.
+    /// Closes in such a way that the last bytes arrive. If a socket is closed with unread bytes, it
+    /// sends a reset, and the reset overtakes bytes that the other side has not read yet. So bytes that
+    /// still arrive are read and dropped until the other side closes too. The caller limits the time.
     ///
     /// # Errors
-    /// The kernel's or TLS's: the other side is gone.
+    /// An error of the kernel or of TLS: the other side is gone.
     pub async fn close(&mut self) -> io::Result<()> {
         self.shutdown().await?;
         let below = match self {
-            // What is thrown away is not unpacked before.
+            // Dropped bytes need not be unpacked.
             Transport::Compressed(compressed) => compressed.inner_mut(),
             other => other,
         };
@@ -179,7 +179,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Closes at once, without a farewell: see [`Socket::abort`].
+    /// Closes at once, without a close message: see [`Socket::abort`].
     pub fn abort(self) {
         match self {
             Transport::Plain(socket) => socket.abort(),
@@ -192,10 +192,10 @@ impl Transport {
         }
     }
 
-    /// The socket itself, if its bytes are the packets.
+    /// Returns the socket itself, if its bytes are the packets.
     ///
     /// # Errors
-    /// One of kind [`io::ErrorKind::InvalidInput`] when this is not plain.
+    /// An error of kind [`io::ErrorKind::InvalidInput`] if this transport is not plain.
     pub fn into_plain(self) -> io::Result<Socket> {
         match self {
             Transport::Plain(socket) => Ok(socket),
@@ -227,8 +227,8 @@ fn gone() -> io::Error {
     io::ErrorKind::NotConnected.into()
 }
 
-/// Many clients close without TLS's own farewell. Packets carry their lengths and sessions their
-/// COM_QUIT, so that a cut is noticed above all the same: here it is an end like any other.
+/// Many clients close without TLS's close message. Packets have lengths and sessions end with
+/// COM_QUIT, so the layer above notices a cut anyway. Here it counts as an ordinary end.
 fn poll_read_tls(
     stream: &mut TlsStream<Socket>,
     context: &mut Context<'_>,

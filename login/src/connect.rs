@@ -1,4 +1,4 @@
-//! Finding a backend that greets: choose, connect, read the greeting; when it fails, the next.
+//! Finds a backend that sends a greeting: choose one, connect, read the greeting; if that fails, the next.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,36 +16,36 @@ use backend::greet::{Refusal, greet};
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
-/// A backend that has greeted, and this session's place there.
+/// A backend whose greeting has arrived, and this session's place there.
 pub struct Greeted {
     /// The backend.
     pub backend: Arc<Backend>,
     /// The place of this session there.
     pub slot: SessionSlot,
-    /// The connection, behind the greeting.
+    /// The connection, after the greeting.
     pub stream: PacketStream,
     /// The greeting.
     pub greeting: Greeting,
-    /// The greeting as it came.
+    /// The payload of the greeting as it arrived.
     pub payload: Vec<u8>,
 }
 
-/// How long a login waits before it asks a server again that was full.
+/// How long a login waits before it asks a full server again.
 pub const PAUSE_FULL: Duration = Duration::from_millis(250);
 
-/// What has been tried for one session.
+/// The backends that were tried for one session.
 #[derive(Default)]
 struct Attempts {
     tried: Vec<BackendId>,
     causes: Vec<String>,
-    /// The last ERR that a backend greeted with.
+    /// The last ERR that a backend sent in place of a greeting.
     err: Option<Vec<u8>>,
-    /// A backend has as many connections as it takes.
+    /// Whether a backend had as many connections as it takes.
     has_met_full: bool,
 }
 
-/// Finds a backend for a session, waiting for one as long as configured. `header` is the PROXY
-/// header's content, should one be sent.
+/// Finds a backend for a session, and waits for one as long as configured. `header`: the content of
+/// the PROXY header, if one is sent.
 pub async fn connect(
     env: &LoginEnv,
     config: &Config,
@@ -79,7 +79,7 @@ pub async fn connect(
                 "a client waits for a place"
             );
         }
-        // Places become free when sessions leave; backends return with a new snapshot.
+        // Places become free when sessions end; backends come back with a new snapshot.
         let news = async {
             tokio::select! {
                 biased;
@@ -87,7 +87,7 @@ pub async fn connect(
                 () = env.shared.left.notified() => true,
             }
         };
-        // A server that was full does not say when it is not any more.
+        // A full server does not report that it has room again.
         let until = match attempts.has_met_full {
             true => (began + patience).min(now + PAUSE_FULL),
             false => began + patience,
@@ -99,7 +99,7 @@ pub async fn connect(
     }
 }
 
-/// Tells the log that a login waits because a server is full.
+/// Logs that a login waits because a server is full.
 pub fn tell_full(cause: &str) {
     tracing::warn!(
         kind = "server_full",
@@ -109,7 +109,7 @@ pub fn tell_full(cause: &str) {
     );
 }
 
-/// How long a client waits when there is no backend for it.
+/// Returns how long a client waits if there is no backend for it.
 fn patience(none: &NoBackend, config: &Config) -> Duration {
     match none {
         NoBackend::AllFull if config.limits.over_limit == OverLimit::Wait => {
@@ -136,7 +136,7 @@ async fn try_all(
         };
         let chosen = route::choose(topology, &whole, env.pool.now(), &mut env.dice.borrow_mut());
         let backend = chosen?;
-        // Another worker may have been faster; then the choice is made again.
+        // Another worker may have taken the place; then the choice is made again.
         let Some(slot) = backend.begin() else {
             continue;
         };
@@ -161,7 +161,7 @@ async fn try_all(
 }
 
 impl Attempts {
-    /// All are tried once more.
+    /// Forgets the tried backends, so that all of them are tried once more.
     fn begin_again(&mut self) {
         *self = Attempts::default();
     }

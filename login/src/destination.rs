@@ -1,4 +1,4 @@
-//! Among which backends a session's own one is chosen.
+//! The cluster and the roles among which a session's own backend is chosen.
 
 use auth::Account;
 use config::{Config, ListenerConfig, ReplicaUse};
@@ -14,7 +14,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// The account's setting goes before the listener's, and that before the global one.
+    /// Returns the destination. The account's setting overrides the listener's, and that overrides the global one.
     pub fn of(
         topology: &Topology,
         config: &Config,

@@ -1,4 +1,4 @@
-//! How a client is examined, whoever asks.
+//! The authentication of a client, for all kinds of login.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use link::packets::PacketStream;
 pub struct AuthenticationFailure {
     /// Why it failed.
     pub denial: Denial,
-    /// What the client has shown, for another judge.
+    /// The client's answers, for a second check.
     pub shown: Option<Shown>,
     /// Whether the client was asked anything after its answer to the greeting.
     pub was_asked: bool,
 }
 
-/// Carries an exam on from its first verdict to its last.
+/// Runs an authentication from its first verdict to its last.
 pub async fn examine<T>(
     own_key: &Arc<OwnKey>,
     client: &mut PacketStream<T>,
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// What conditions of accounts are held against.
+/// Returns the facts of a TLS connection that the requirements of accounts are checked against.
 pub fn tls_session(facts: &net::tls::Facts) -> TlsSession<'_> {
     let names = facts.issuer.as_deref().zip(facts.subject.as_deref());
     TlsSession {
@@ -76,7 +76,7 @@ pub fn random<const N: usize>(entropy: &Entropy) -> [u8; N] {
     bytes.expect("the system has random bytes, or TLS would not work")
 }
 
-/// Where a client comes from, as conditions of accounts name it.
+/// Returns the client's host as the requirements of accounts name it.
 pub fn origin_of(remote: &Endpoint) -> Origin {
     match remote {
         Endpoint::Tcp(address) => Origin::tcp(address.ip(), None),

@@ -1,4 +1,4 @@
-//! How old what is known of an account may be at a login, and how a login waits for a newer answer.
+//! How old the known state of an account may be at a login, and how a login waits for a newer state.
 //!
 //! | what is known was asked for | a login |
 //! |---|---|
@@ -18,16 +18,16 @@ use crate::login_env::LoginEnv;
 /// How long a login waits for accounts to be learned again.
 const TIMEOUT_LEARN: Duration = Duration::from_secs(5);
 
-/// How old what is known of an account may be when its client logs in.
+/// How old the known state of an account may be when its client logs in.
 pub const AGE_MAX: Duration = Duration::from_secs(2);
 
-/// The same where its client is refused: each account is asked for once in this time.
+/// How old the known state may be if the client is refused: each account is asked for once in this time.
 pub const AGE_MAX_REFUSED: Duration = Duration::from_secs(1);
 
-/// How long a login waits for an answer about its account. Without one, what is known holds.
+/// How long a login waits for the state of its account. Without an answer, the known state is used.
 const TIMEOUT_CHECK: Duration = Duration::from_secs(1);
 
-/// The accounts, in which what is known of `user` is younger than `age_max` if a backend answers in time.
+/// Returns the accounts. The state of `user` is younger than `age_max`, if a backend answers in time.
 pub async fn accounts_of(env: &LoginEnv, user: &[u8], age_max: Duration) -> Arc<Accounts> {
     let mut accounts = env.accounts.clone();
     let known = Arc::clone(&accounts.borrow_and_update());
@@ -61,8 +61,8 @@ pub async fn accounts_of(env: &LoginEnv, user: &[u8], age_max: Duration) -> Arc<
     answered.ok().flatten().unwrap_or(known)
 }
 
-/// The accounts as they are from now on, if they are learned and come in time; `user` is whom the
-/// accounts in use do not know, or not so.
+/// Returns the new accounts, if the proxy learns accounts and they come in time. `user`: the user
+/// that the current accounts do not know, or know otherwise.
 pub async fn learned_anew(env: &LoginEnv, user: &[u8]) -> Option<Arc<Accounts>> {
     let mut accounts = env.accounts.clone();
     if !accounts.borrow_and_update().learns() {

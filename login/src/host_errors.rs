@@ -1,5 +1,5 @@
-//! Hosts whose logins failed too often in a row, by `limits.connect_errors_max`: which failures count, and what a
-//! blocked host is told.
+//! Hosts whose logins failed too often in a row, by `limits.connect_errors_max`: which failures
+//! count, and the error for a blocked host.
 
 use std::net::IpAddr;
 
@@ -29,7 +29,7 @@ pub fn check(env: &LoginEnv, settings: &Settings, client: &Endpoint) -> Result<(
     Err(Failure::saying(FailureKind::HostBlocked, error))
 }
 
-/// Notes how a login ended.
+/// Records how a login ended.
 pub fn note(env: &LoginEnv, client: &Endpoint, failure: Option<&Failure>) {
     let max = env.pool.settings.borrow().config.limits.connect_errors_max;
     let (Some(max), Some(host)) = (max, host_of(client)) else {
@@ -49,7 +49,8 @@ pub fn note(env: &LoginEnv, client: &Endpoint, failure: Option<&Failure>) {
     }
 }
 
-/// Whether a failure is the client's. Limits and schemas that do not exist say nothing about its host.
+/// Whether the client's host is to blame for a failure. Limits and schemas that do not exist say nothing about the
+/// host.
 fn counts(failure: &Failure) -> bool {
     match (failure.kind, &failure.client_error) {
         (FailureKind::LoginDenied, ClientMessage::Relayed(payload)) => {
@@ -69,7 +70,7 @@ fn counts(failure: &Failure) -> bool {
     }
 }
 
-/// A backend's refusal has been relayed, and the cause begins with its number.
+/// Whether a relayed refusal is an access denial: the cause begins with its number.
 fn is_access_denied(cause: &str) -> bool {
     let numbers = ACCESS_DENIED.iter();
     let mut prefixes = numbers.map(|number| format!("error {number}:"));

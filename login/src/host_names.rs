@@ -1,4 +1,4 @@
-//! What servers call a client's host in errors: by its name, or by its address.
+//! How servers name a client's host in errors: by its name, or by its address.
 
 use std::net::IpAddr;
 
@@ -14,9 +14,9 @@ use backend::greeting::dialect_of;
 use backend::settings::Settings;
 use link::decline::refusal;
 
-/// Whether the servers call their clients' hosts by names. The proxy asks a backend by a login that it refuses:
-/// the refusal names the proxy's own host. If that does not tell, the learned accounts come with the server's
-/// setting.
+/// Whether the servers name their clients' hosts by names. The proxy tries a login that a backend
+/// refuses: the refusal names the proxy's own host. If that does not answer the question, the
+/// server's setting comes with the learned accounts.
 pub async fn host_names(env: &LoginEnv, settings: &Settings, destination: &Destination) -> Names {
     let own = &env.host_names;
     let _asking = own.ask().await;
@@ -37,8 +37,8 @@ async fn ask(env: &LoginEnv, settings: &Settings, destination: &Destination) -> 
     names_in(&refusal(greeted.stream, family).await?)
 }
 
-/// A refusal ends with `'user'@'host' (using password: NO)`. An address other than the loopback's may be one
-/// that has no name.
+/// Reads the host from a refusal, which ends with `'user'@'host' (using password: NO)`. An address
+/// other than the loopback's may belong to a host without a name.
 fn names_in(payload: &[u8]) -> Option<Names> {
     let err = ErrPacket::decode(payload).ok()?;
     let text = String::from_utf8_lossy(err.text);

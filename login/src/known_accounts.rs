@@ -1,4 +1,4 @@
-//! What the accounts say of the user that a client claims to be.
+//! Looks up the user that a client claims to be.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::login_env::LoginEnv;
 pub enum AccountLookup {
     /// The account.
     Account(Arc<KnownAccount>),
-    /// No account: the client is examined by these, which nobody passes.
+    /// There is no account: the client is authenticated against these verifiers, which no password passes.
     Nobody(Arc<[Verifier]>),
     /// A backend may know the account.
     PassThrough,
 }
 
 impl AccountLookup {
-    /// The account of `user`, by what a server has said of it lately.
+    /// Returns the account of `user`, by the latest state that a server has reported.
     pub async fn find(env: &LoginEnv, user: &[u8], origin: &Origin) -> Self {
         let accounts = Arc::clone(&env.accounts.borrow());
         let age_max = match accounts.find(user, origin) {

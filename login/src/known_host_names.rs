@@ -1,4 +1,4 @@
-//! What a worker knows of its servers' way to call a client's host.
+//! How servers name a client's host, as far as a worker knows.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -8,42 +8,42 @@ use net::clock;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-/// For how long an answer holds. A server changes this setting when it starts again.
+/// For how long an answer holds. A server changes this setting only at a restart.
 const AGE_MAX: Duration = Duration::from_secs(600);
 
-/// What one worker knows of it.
+/// The answer that one worker knows.
 #[derive(Default)]
 pub struct HostNames {
     known: Cell<Option<(Names, Instant)>>,
-    /// Held by the login that has a backend asked; the others wait for the answer.
+    /// Held by the login that asks a backend; other logins wait for the answer.
     asker: Mutex<()>,
 }
 
 impl HostNames {
-    /// What is known already; otherwise what the learned accounts say.
+    /// Returns the known answer, or else the setting that came with the learned accounts.
     pub fn names(&self, accounts: &Accounts) -> Names {
         let asked = self.known.get().map(|(names, _)| names);
         asked.unwrap_or_else(|| configured(accounts))
     }
 
-    /// Waits until no other login has a backend asked.
+    /// Waits until no other login is asking a backend.
     pub async fn ask(&self) -> MutexGuard<'_, ()> {
         self.asker.lock().await
     }
 
-    /// A backend's answer, if it still holds.
+    /// Returns a backend's answer, if it still holds.
     pub fn answer(&self) -> Option<Names> {
         let (names, at) = self.known.get()?;
         (at.elapsed() < AGE_MAX).then_some(names)
     }
 
-    /// A backend has answered, or what the accounts say takes its answer's place.
+    /// Stores a backend's answer, or the setting from the accounts that replaces it.
     pub fn note(&self, names: Names) {
         self.known.set(Some((names, clock::now())));
     }
 }
 
-/// What the learned accounts came with.
+/// Returns the setting that came with the learned accounts.
 pub fn configured(accounts: &Accounts) -> Names {
     let learned = accounts.learned();
     learned.map_or(Names::Skipped, |learned| learned.rules().names)

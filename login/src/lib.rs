@@ -16,12 +16,12 @@
 //!
 //! - `login_env`: what a login needs of its worker and of all workers; no function here takes more;
 //! - `destination`: the cluster and the roles among which `connect` chooses;
-//! - `user_change`, `script_coverage`: whom a session whose login passed through may become later;
-//! - `fresh_accounts`: how old what is known of an account may be;
-//! - `host_names`, `known_host_names`: what a refusal calls the client's host;
-//! - `welcome`: the OK that ends a login; `redirect`: the same for clients that may go elsewhere.
+//! - `user_change`, `script_coverage`: which user a session may become later, if its login passed through;
+//! - `fresh_accounts`: how old the known state of an account may be;
+//! - `host_names`, `known_host_names`: how a refusal names the client's host;
+//! - `welcome`: the OK that ends a login; `redirect`: the OK for clients that may go to another address.
 //!
-//! This crate knows no session: it ends where a session begins, with [`server_login::LoginOutcome`].
+//! This crate has no sessions: it ends where a session begins, with [`server_login::LoginOutcome`].
 
 pub mod connect;
 pub mod destination;

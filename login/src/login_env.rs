@@ -1,4 +1,4 @@
-//! What a login needs of its worker, and of all workers.
+//! What a login needs of its worker and of all workers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,13 +22,13 @@ pub struct LoginEnv {
     pub pool: Rc<PoolEnv>,
     /// The current accounts.
     pub accounts: watch::Receiver<Arc<Accounts>>,
-    /// Decides between backends that are equally good.
+    /// Random choice between backends that are equally good.
     pub dice: Rc<RefCell<Dice>>,
-    /// Whether backends call clients' hosts by their names.
+    /// Whether backends name clients' hosts by names.
     pub host_names: HostNames,
     /// The sessions by the ids that clients see.
     pub session_registry: Arc<SessionRegistry>,
-    /// What all workers share.
+    /// The state that all workers share.
     pub shared: Arc<SharedLogins>,
 }
 
@@ -36,9 +36,9 @@ pub struct LoginEnv {
 #[derive(Default)]
 pub struct SharedLogins {
     sessions: AtomicUsize,
-    /// A session has ended: a waiting client may take its place.
+    /// Notified when a session has ended: a waiting client may take its place.
     pub left: Notify,
-    /// The key with which clients encrypt passwords where they have no TLS.
+    /// The key with which clients encrypt passwords without TLS.
     pub own_key: Arc<OwnKey>,
     /// Failed logins, by host and user.
     pub throttle: SharedThrottle,
@@ -47,7 +47,7 @@ pub struct SharedLogins {
 }
 
 impl SharedLogins {
-    /// Takes a place among `max` sessions. None: there are as many.
+    /// Takes a place among `max` sessions. `None` if all places are taken.
     pub fn enter(self: &Arc<Self>, max: usize) -> Option<SessionPermit> {
         self.sessions
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
@@ -58,7 +58,7 @@ impl SharedLogins {
     }
 }
 
-/// Permits one session, of the number that may run; returned when dropped.
+/// The permit of one session, given back when it is dropped.
 pub struct SessionPermit(Arc<SharedLogins>);
 
 impl Drop for SessionPermit {

@@ -1,5 +1,5 @@
-//! Repeated failed logins are delayed, at a login as at COM_CHANGE_USER. One login is never delayed for more than
-//! half of its time limit, so that a right password is let in.
+//! Delays repeated failed logins, also at COM_CHANGE_USER. The delay of one login is at most half
+//! of its time limit, so that a right password is let in.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use auth::Origin;
 use crate::login_env::LoginEnv;
 use backend::settings::Settings;
 
-/// The longest that one login is delayed.
+/// Returns the longest delay of one login.
 pub fn longest(settings: &Settings) -> Duration {
     settings.config.limits.timeout_login / 2
 }
 
-/// A user that failed often waits before its login is examined, whether its password is right or wrong.
+/// If a user failed often, its login waits before the authentication, whether the password is right or wrong.
 pub async fn hold_back(env: &LoginEnv, settings: &Settings, origin: &Origin, user: &[u8]) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
         let now = env.pool.now().0;
@@ -25,7 +25,7 @@ pub async fn hold_back(env: &LoginEnv, settings: &Settings, origin: &Origin, use
     }
 }
 
-/// Notes one more failure. Its client waits for what the failure adds to the delay.
+/// Records one more failure. The client waits for the time that this failure adds to the delay.
 pub async fn after_failure(env: &LoginEnv, settings: &Settings, origin: &Origin, user: &[u8]) {
     if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
         let now = env.pool.now().0;
@@ -36,7 +36,7 @@ pub async fn after_failure(env: &LoginEnv, settings: &Settings, origin: &Origin,
     }
 }
 
-/// Notes a login that succeeded: the user's failures are forgotten.
+/// Records a login that succeeded, and forgets the user's failures.
 pub fn succeeded(env: &LoginEnv, origin: &Origin, user: &[u8]) {
     if let Some(address) = origin.address() {
         env.shared

@@ -1,5 +1,5 @@
-//! A login, or a change of user, that only a backend can judge: the client, which knows a greeting of
-//! the proxy's, is asked again in the backend's own words.
+//! A login, or a change of user, that only a backend can check. The client knows the proxy's
+//! greeting, so it is asked again with the backend's own packets.
 
 use net::proxy_protocol;
 use wire::handshake::HandshakeHead;
@@ -16,29 +16,29 @@ use link::dialogue::LoginObserver;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
-/// Whom it is about.
+/// What a login through a backend needs.
 pub struct PassOn<'a> {
     /// The environment of the worker.
     pub env: &'a LoginEnv,
-    /// The settings that hold for the session.
+    /// The settings of the session.
     pub settings: &'a Settings,
     /// The content of the PROXY header for the backend.
     pub header: &'a proxy_protocol::Header,
-    /// Among which backends one is chosen.
+    /// The cluster and the roles among which a backend is chosen.
     pub destination: &'a Destination,
     /// The client.
     pub client: &'a mut PacketStream,
-    /// Who logs in; filled in as it becomes known.
+    /// The client that logs in; filled in during the login.
     pub client_login: &'a mut ClientLogin,
-    /// What the client was greeted with.
+    /// The greeting that the client received.
     pub greeting: &'a Greeting,
-    /// Who else hears what the backend says.
+    /// Observes the backend's packets, if set.
     pub observer: Option<&'a mut dyn LoginObserver>,
 }
 
 impl PassOn<'_> {
-    /// Finds a backend and sees the dialogue through. After an error the client has been told nothing,
-    /// unless by the backend.
+    /// Finds a backend and runs the dialogue to its end. After an error the client has been told
+    /// nothing, unless the backend has told it.
     pub async fn run(
         self,
         response: HandshakeResponse<'_>,

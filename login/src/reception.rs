@@ -1,5 +1,5 @@
-//! A login that the proxy answers for itself, by accounts of its own: no backend is asked and no session
-//! begins. What the admin client says then is another's affair, a command at a time.
+//! A login that the proxy answers from its own accounts: no backend is asked and no session begins.
+//! The commands of the admin client are handled by another module, one at a time.
 
 mod changing;
 
@@ -27,7 +27,7 @@ use link::failure::{Failure, FailureKind};
 use link::packets::{PacketError, PacketStream};
 use link::transport::Transport;
 
-/// Where guests log in.
+/// The place where admin clients log in.
 pub struct Reception {
     own_key: Arc<OwnKey>,
     throttle: SharedThrottle,
@@ -41,11 +41,11 @@ pub struct AdminClient {
     pub user: String,
     /// The schema that the login named.
     pub schema: Option<String>,
-    /// What the packets look like.
+    /// The capabilities, which decide the format of the packets.
     pub capabilities: Capabilities,
-    /// Where from.
+    /// The admin client's address.
     pub remote: Endpoint,
-    /// What the greeting has asked it with.
+    /// The scramble of the greeting.
     scramble: Scramble,
     stream: PacketStream,
 }
@@ -53,34 +53,35 @@ pub struct AdminClient {
 /// Why an admin client's connection or login has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminClientError {
-    /// The login failed, or a later one on the same connection. The admin client has been told what can be told.
+    /// The login failed, or a later one on the same connection. The admin client has been told the error, if that was
+    /// possible.
     #[error("{0}")]
     Login(String),
-    /// A command that is longer than any may be, or broken packets: what is to be told then.
+    /// A command was too long, or a packet was malformed. The error for the admin client.
     #[error("{1}")]
     Broken(ErrorCode, String),
-    /// The connection is gone, or takes nothing any more.
+    /// The connection is gone, or the admin client takes no more bytes.
     #[error("the connection is gone: {0}")]
     Gone(io::Error),
 }
 
-/// What a login to the admin port needs of the port.
+/// The parts of the admin port that a login needs.
 pub struct AdminState<'a> {
-    /// Who may come in.
+    /// The accounts that may log in.
     pub accounts: &'a Directory,
-    /// What the settings say of TLS and of failures.
+    /// The settings of TLS and of failed logins.
     pub settings: &'a Settings,
-    /// How it calls itself.
+    /// The version in its greeting.
     pub version: &'a str,
-    /// The plugin that its greeting names.
+    /// The plugin in its greeting.
     pub plugin: Plugin,
-    /// What it calls the connection.
+    /// The id of the connection.
     pub id: u32,
-    /// Whether there is such a schema.
+    /// Whether a schema with this name exists.
     pub has_schema: fn(&str) -> bool,
 }
 
-/// What is offered; TLS besides, where there is any.
+/// The capabilities that are offered; with TLS, if it is configured.
 const OFFERED: Capabilities = Capabilities(
     Capabilities::LONG_PASSWORD.0
         | Capabilities::FOUND_ROWS.0
@@ -102,10 +103,10 @@ const OFFERED: Capabilities = Capabilities(
         | Capabilities::DEPRECATE_EOF.0,
 );
 
-/// Whom somebody claims to be, and where he wants to begin.
+/// The user that an admin client claims to be, and the schema in which it wants to begin.
 struct Claim<'a> {
     user: &'a [u8],
-    /// Empty: nowhere.
+    /// The schema; empty if none.
     schema: &'a str,
     candidate: Candidate<'a>,
 }
@@ -113,7 +114,7 @@ struct Claim<'a> {
 /// `utf8mb4_general_ci`, which every client knows.
 const COLLATION: u8 = 45;
 
-/// How long an admin client may take to accept what it is told.
+/// How long an admin client may take to accept the bytes that it is sent.
 const TIMEOUT_SAY: Duration = Duration::from_secs(60);
 
 impl Reception {
@@ -127,12 +128,12 @@ impl Reception {
         }
     }
 
-    /// Since the process began.
+    /// Returns the time since the process began.
     fn now(&self) -> Duration {
         net::clock::now().into_std() - self.started
     }
 
-    /// Sees a login through.
+    /// Runs a login to its end.
     ///
     /// # Errors
     /// [`AdminClientError::Login`]
@@ -168,8 +169,8 @@ impl Reception {
         }
     }
 
-    /// Whether a user has said the right password, which is no matter of MySQL's protocol. Who failed often
-    /// waits for the answer, as for that to a login.
+    /// Whether the password of a user is right, for a protocol other than MySQL's. If a user failed
+    /// often, the answer is delayed, as at a login.
     pub async fn proves(
         &self,
         remote: &Endpoint,
@@ -182,7 +183,7 @@ impl Reception {
         self.weighs(remote, user, is_right, settings).await
     }
 
-    /// The same where something else than a password has been shown, right or wrong; `name` stands for it.
+    /// The same delay for something other than a password, which was right or wrong; `name` stands for it.
     pub async fn weighs(
         &self,
         remote: &Endpoint,
@@ -203,7 +204,7 @@ impl Reception {
         is_right
     }
 
-    /// From the greeting to the OK; what was agreed on, and what was asked with.
+    /// Runs a login from the greeting to the OK. Returns the agreed capabilities, and the scramble of the greeting.
     async fn enter(
         &self,
         client: &mut PacketStream,
@@ -248,7 +249,7 @@ impl Reception {
         Ok((agreed, scramble))
     }
 
-    /// Examines whom somebody claims to be, up to the OK.
+    /// Authenticates an admin client, up to the OK.
     async fn admit(
         &self,
         client: &mut PacketStream,
@@ -278,7 +279,8 @@ impl Reception {
         welcome(client, payload, &ok(StatusFlags::AUTOCOMMIT)).await
     }
 
-    /// The exam of an account, or of nobody's; what goes before the OK.
+    /// Authenticates against an account, or against none if the user is unknown. Returns the packet that is sent
+    /// before the OK.
     async fn examine(
         &self,
         client: &mut PacketStream,
@@ -315,7 +317,7 @@ impl Reception {
         })
     }
 
-    /// A user that failed often waits before its login is examined, whether its password is right or wrong.
+    /// If a user failed often, its login waits before the authentication, whether the password is right or wrong.
     async fn hold_back(&self, settings: &Settings, origin: &Origin, user: &[u8]) {
         if let (true, Some(address)) = (settings.config.accounts.delay_failures, origin.address()) {
             let delay = self.throttle.delay(address, user, self.now());
@@ -355,7 +357,7 @@ fn no_schema(name: &str) -> Failure {
 }
 
 impl AdminClient {
-    /// Waits for the next command, its number and what follows; none when the admin client has closed.
+    /// Waits for the next command. Returns its number and the bytes after it; `None` if the admin client has closed.
     ///
     /// # Errors
     /// All but [`AdminClientError::Login`].
@@ -379,7 +381,7 @@ impl AdminClient {
         }
     }
 
-    /// Sends packets with their headers, in the order of their ids from 1 on.
+    /// Sends packets with their headers, with sequence ids from 1.
     ///
     /// # Errors
     /// [`AdminClientError::Gone`]
@@ -394,7 +396,7 @@ impl AdminClient {
     pub async fn dismiss(mut self, payload: &[u8]) {
         self.stream.begin_at(1);
         let told = self.stream.finish_with(payload);
-        // It hears it, or it does not.
+        // It does not matter whether the admin client receives it.
         let _ = timeout(link::session_end::TIMEOUT_TELL, told).await;
     }
 }

@@ -1,8 +1,8 @@
-//! The end of a login whose client may go elsewhere: OK, with `redirect_url` among the changes of the session's
-//! state ("Connection Redirection Mechanism in the MariaDB Client/Server Protocol").
+//! The end of a login whose client may go to another address: an OK with `redirect_url` among the changes of
+//! the session's state ("Connection Redirection Mechanism in the MariaDB Client/Server Protocol").
 //!
-//! A driver that honours it opens a connection there, and closes this one; if it cannot, it stays. Other clients
-//! know no such variable.
+//! A driver that supports this opens a connection to that address and closes this one. If it cannot
+//! connect, it stays. Other clients do not know the variable.
 
 use config::{Redirect, RedirectAddress};
 use link::dialogue::{LoginObserver, Relayed};
@@ -16,7 +16,7 @@ use crate::welcome::ok;
 /// The variable that drivers look for.
 const REDIRECT_URL: &[u8] = b"redirect_url";
 
-/// Puts the address into the OK of a login that a backend answers.
+/// Adds the address to the OK of a login that a backend answers.
 pub struct RedirectObserver<'a> {
     redirect: &'a Redirect,
     capabilities: Capabilities,
@@ -24,7 +24,7 @@ pub struct RedirectObserver<'a> {
 }
 
 impl<'a> RedirectObserver<'a> {
-    /// Of a login whose two sides have agreed on nothing yet.
+    /// Returns an observer for a login that has just begun.
     pub fn new(redirect: &'a Redirect) -> Self {
         Self {
             redirect,
@@ -55,7 +55,7 @@ impl LoginObserver for RedirectObserver<'_> {
     }
 }
 
-/// Where a backend is reached, as its configuration names it; none over a Unix socket.
+/// Returns the address of a backend as its configuration names it; `None` for a Unix socket.
 pub fn address_of(backend: &Backend) -> Option<(&str, u16)> {
     let port = backend
         .location
@@ -68,7 +68,7 @@ pub fn address_of(backend: &Backend) -> Option<(&str, u16)> {
     backend.location.host.as_deref().zip(port)
 }
 
-/// The OK of a login that the proxy answers.
+/// Returns the OK of a login that the proxy answers.
 pub fn first_ok(
     redirect: Option<&Redirect>,
     capabilities: Capabilities,
@@ -83,8 +83,8 @@ pub fn first_ok(
     }
 }
 
-/// An OK with the address in it, in place of another one; none if `payload` is no OK, or if the client does not
-/// listen to changes of the session's state.
+/// Returns an OK with the address in it, in place of `payload`; `None` if `payload` is no OK, or if
+/// the client does not read changes of the session's state.
 fn redirected(
     payload: &[u8],
     capabilities: Capabilities,

@@ -1,5 +1,5 @@
-//! A login that passes through: the backend's greeting to the client, the client's answer to the
-//! backend, and what they say until OK. The proxy knows no password.
+//! A login that passes through: the backend's greeting goes to the client, the client's answer goes
+//! to the backend, and everything is relayed until OK. The proxy does not know the password.
 //!
 //! ```text
 //!   backend ── greeting ──────────────────► client     (offers what the *proxy* offers)
@@ -8,8 +8,8 @@
 //!   both    ── dialogue ───────────────────► OK or ERR
 //! ```
 //!
-//! TLS and compression belong to one leg each; every other capability is agreed between client and
-//! backend themselves. Sequence ids are counted for each leg on its own.
+//! TLS and compression belong to one connection each; every other capability is agreed between
+//! client and backend themselves. Sequence ids are counted for each connection on its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,64 +46,64 @@ use registry::session_registry::Registration;
 /// (`send_plugin_request_packet`).
 const UNANSWERED: &[u8] = b"pilotfish_unanswered";
 
-/// Who logged in, as far as is known.
+/// The client that logs in, as far as it is known.
 #[derive(Debug, Default, Clone)]
 pub struct ClientLogin {
     /// The name of the user.
     pub user: String,
-    /// The schema that the client has named; empty: none.
+    /// The schema that the client has named; empty if it has named none.
     pub schema: String,
-    /// Whether the client has named its capabilities, SQLSTATEs among them.
+    /// Whether the client has named its capabilities. From then on, an ERR has a SQLSTATE.
     pub has_answered: bool,
     /// The client's character set.
     pub collation: u8,
-    /// How long its transactions may be idle, if its account says so.
+    /// How long the client's transactions may be idle, if its account sets a limit.
     pub timeout_idle_transaction: Option<Duration>,
 }
 
 /// What client and backend agreed on.
 pub struct Agreement {
-    /// Without the flags of one leg.
+    /// The agreed capabilities, without the flags of one connection.
     pub capabilities: Capabilities,
     /// The status of the OK.
     pub status: StatusFlags,
-    /// The algorithm and the level towards the client.
+    /// The compression towards the client: algorithm and level.
     pub client_compression: Option<(Algorithm, u8)>,
-    /// The algorithm and the level towards the backend.
+    /// The compression towards the backend: algorithm and level.
     pub backend_compression: Option<(Algorithm, u8)>,
-    /// Kept for COM_CHANGE_USER, whose dialogue needs the same bridges.
+    /// How private both connections are; kept for COM_CHANGE_USER, whose dialogue needs the same bridges.
     pub legs: Legs,
     /// The last scramble of the login.
     pub scramble: Vec<u8>,
-    /// Its entry by the id that its client sees, where that is the proxy's own.
+    /// The session's entry by the id that the client sees, if the proxy has given that id.
     pub registration: Option<Registration>,
 }
 
-/// One login on its way.
+/// A login that a backend answers.
 pub struct Login<'a> {
-    /// The settings that hold for the session.
+    /// The settings of the session.
     pub settings: &'a Settings,
     /// The key with which the client encrypts a password without TLS.
     pub own_key: &'a OwnKey,
-    /// For the proxy's own answers to the backend.
+    /// Random bytes for the proxy's own answers to the backend.
     pub entropy: &'a Entropy,
-    /// When the backend has greeted.
+    /// The time when the backend sent its greeting.
     pub now: Moment,
     /// The content of the PROXY header for the backend.
     pub header: &'a proxy_protocol::Header,
     /// The client.
     pub client: &'a mut PacketStream,
-    /// The backend that has greeted.
+    /// The backend whose greeting has arrived.
     pub backend: &'a mut Greeted,
-    /// Who logs in; filled in as it becomes known.
+    /// The client that logs in; filled in during the login.
     pub client_login: &'a mut ClientLogin,
     /// Observes the packets of the login.
     pub observer: Option<&'a mut dyn LoginObserver>,
 }
 
 impl Login<'_> {
-    /// Sees it through, if neither `admits` nor the guard has anything against the client. After an error the
-    /// client has been told nothing, unless by the backend.
+    /// Runs the login to its end, if neither `admits` nor the guard refuses the client. After an
+    /// error the client has been told nothing, unless the backend has told it.
     pub async fn run(
         mut self,
         guard: &Guard<'_>,
@@ -124,9 +124,9 @@ impl Login<'_> {
         self.complete(response).await
     }
 
-    /// Sees a login through whose client has answered another greeting than this backend's. Its answer is of no
-    /// use here, so the backend is told of a plugin that no account has: the backend's own switch then asks
-    /// the client, by the account's plugin. A second switch in one login is more than many clients take.
+    /// Runs a login whose client has answered another greeting than this backend's. That answer is of no use here,
+    /// so the proxy names a plugin to the backend that no account has. The backend then switches to the account's
+    /// plugin, and its switch goes to the client. Many clients do not accept a second switch in one login.
     pub async fn authenticate_through(
         self,
         response: HandshakeResponse<'_>,
@@ -148,7 +148,7 @@ impl Login<'_> {
         self.complete(unanswered).await
     }
 
-    /// Asks the client in the name of a backend that has one plugin only and cannot switch.
+    /// Sends the switch to the client itself, because the backend has one plugin only and cannot switch.
     async fn ask_again(self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
         let mut switch = Vec::new();
         let scramble = &self.backend.greeting.scramble;
@@ -165,7 +165,7 @@ impl Login<'_> {
         self.complete(answered).await
     }
 
-    /// From the client's answer to the backend's greeting to the backend's OK.
+    /// Runs the login from the client's answer to the backend's greeting to the backend's OK.
     pub async fn complete(mut self, response: HandshakeResponse<'_>) -> Result<Agreement, Failure> {
         let agreed = response.head.capabilities & self.backend.greeting.capabilities;
         let client_compression = client_compression(self.settings, &response);
@@ -233,7 +233,7 @@ impl Login<'_> {
         })
     }
 
-    /// Has the two sides speak until the login ends, or until the backend wants a password that it may not have.
+    /// Relays between the two sides until the login ends, or until the backend wants a password that it may not have.
     async fn speak(
         &mut self,
         response: &HandshakeResponse<'_>,
@@ -274,8 +274,8 @@ impl Login<'_> {
         }
     }
 
-    /// Logs in over a new connection with TLS, because the backend wants the password in full. The client has given
-    /// it, and hears the end of the login.
+    /// Logs in over a new connection with TLS, because the backend wants the password in full. The
+    /// client has already sent the password, and gets only the end of the login.
     async fn begin_again(&mut self, again: Again<'_>, spoken: Spoken) -> Result<Spoken, Failure> {
         let backend = Arc::clone(&self.backend.backend);
         let offers_tls = self
@@ -338,7 +338,7 @@ impl Login<'_> {
         })
     }
 
-    /// Sends the greeting, with the proxy's own offer for the client's leg.
+    /// Sends the greeting to the client, with the proxy's own offer of TLS and compression.
     async fn offer(&mut self) -> Result<(), Failure> {
         let offered = own_offer(self.settings, self.backend.greeting.capabilities);
         patch_capabilities(&mut self.backend.payload, offered);
@@ -347,7 +347,7 @@ impl Login<'_> {
     }
 }
 
-/// What a backend offers, with what the proxy itself offers for the client's leg.
+/// Returns the backend's capabilities, with the proxy's own offer of TLS and compression for the client.
 pub fn own_offer(settings: &Settings, offered: Capabilities) -> Capabilities {
     let algorithms = &settings.config.compression.client;
     offered
@@ -362,27 +362,27 @@ pub fn own_offer(settings: &Settings, offered: Capabilities) -> Capabilities {
         )
 }
 
-/// How far the two sides have come.
+/// How far a login has come.
 struct Spoken {
     end: Result<AuthEnd, Failure>,
-    /// The password that the backend wants in full, and may not have on its connection.
+    /// The password that the backend wants in full and may not have on its connection.
     withheld: Option<Answer>,
     legs: Legs,
     /// The last scramble.
     scramble: Vec<u8>,
 }
 
-/// A login that begins again on another connection.
+/// A login that begins again on another connection to the backend.
 struct Again<'a> {
     response: HandshakeResponse<'a>,
-    /// The flags of the backend's leg.
+    /// The flags of the connection to the backend.
     leg: Capabilities,
     level: Option<u8>,
-    /// As the client has sent it, in clear.
+    /// The password in clear, as the client has sent it.
     password: &'a [u8],
 }
 
-/// What the client has answered, as the backend gets it.
+/// Returns the client's answer as the backend gets it.
 fn forwarded(response: &HandshakeResponse<'_>, leg: Capabilities, level: Option<u8>) -> Vec<u8> {
     let mut payload = Vec::new();
     HandshakeResponse {
@@ -397,7 +397,7 @@ fn forwarded(response: &HandshakeResponse<'_>, leg: Capabilities, level: Option<
     payload
 }
 
-/// From the client's answer to the backend's OK or ERR.
+/// Relays from the client's answer to the backend's OK or ERR.
 async fn relay_answers(
     dialogue: &mut Dialogue<'_, Transport>,
     response: &HandshakeResponse<'_>,
@@ -415,7 +415,7 @@ async fn relay_answers(
 }
 
 impl ClientLogin {
-    /// Notes what the response says of the client.
+    /// Takes what the response tells about the client.
     pub fn introduce(&mut self, response: &HandshakeResponse<'_>) {
         self.user = String::from_utf8_lossy(response.user).into_owned();
         self.schema = String::from_utf8_lossy(response.schema.unwrap_or_default()).into_owned();
@@ -423,7 +423,7 @@ impl ClientLogin {
     }
 }
 
-/// The client's handshake response, behind its request for TLS if it makes one.
+/// Reads the client's handshake response, after its request for TLS if it sends one.
 pub async fn read_response(
     settings: &Settings,
     client: &mut PacketStream,
@@ -459,7 +459,7 @@ pub async fn read_response(
     Ok((Some(head), answer))
 }
 
-/// Before 4.1 an ERR had no SQLSTATE, and the number is the one that those clients know for it.
+/// The failure of a client before 4.1. Its ERR had no SQLSTATE, and it has the number that those clients know.
 fn too_old() -> Failure {
     let error = errors::old_protocol();
     let mut payload = Vec::new();
@@ -472,14 +472,14 @@ fn too_old() -> Failure {
     Failure::relaying(FailureKind::LoginMalformed, error, payload)
 }
 
-/// The client answers the greeting's plugin and no other.
+/// The failure of a client that can answer only the plugin of the greeting.
 fn cannot_switch(dialect: Dialect, response: &HandshakeResponse<'_>) -> Failure {
     let payload = Denial::ClientTooOld.payload(dialect, response.user, "");
     let cause = "the client cannot use the plugin that the account needs (no PLUGIN_AUTH)";
     Failure::relaying(FailureKind::LoginMalformed, cause, payload)
 }
 
-/// A response that cannot be read; a client of a protocol before 4.1 is told so in its own form.
+/// The failure if a response cannot be read. A client of a protocol before 4.1 gets the error in its own format.
 pub fn malformed(error: wire::Malformed) -> Failure {
     if error == PROTOCOL_40 {
         return too_old();
@@ -487,7 +487,7 @@ pub fn malformed(error: wire::Malformed) -> Failure {
     Failure::saying(FailureKind::LoginMalformed, errors::login_malformed(error))
 }
 
-/// The backend's ERR has been relayed; the log gets its text.
+/// The failure after the backend's ERR was relayed; the log gets its text.
 fn refused(err: &[u8]) -> Failure {
     let cause = match ErrPacket::decode(err) {
         Ok(err) => format!(
@@ -500,7 +500,7 @@ fn refused(err: &[u8]) -> Failure {
     Failure::new(FailureKind::LoginRefused, cause)
 }
 
-/// What the client chose among the offers; zlib first, as the servers do it.
+/// Returns the compression that the client has chosen among the offers; zlib first, as in the servers.
 pub fn client_compression(
     settings: &Settings,
     response: &HandshakeResponse<'_>,

@@ -1,7 +1,7 @@
-//! What becomes of a login that failed by what was known of its account.
+//! What happens to a login that failed because of the known state of its account.
 //!
-//! If an account has changed since a login was refused by it, the login begins anew as long as the client has been
-//! asked nothing. Later, what the client has shown is judged by what the account is now.
+//! If an account has changed since it refused a login, the login begins again, as long as the client has
+//! been asked nothing. Later, the client's answers are checked against the account's current state.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::login_env::LoginEnv;
 use link::failure::Failure;
 use link::packets::PacketStream;
 
-/// The account as it is now, if its conditions have changed and its client has proven it. To be asked for when its
-/// conditions were not met.
+/// Returns the account in its current state, if its requirements have changed and its client has
+/// proven it. The caller asks for it when the earlier requirements were not met.
 pub async fn conditions_anew(
     env: &LoginEnv,
     account: &Arc<KnownAccount>,
@@ -35,22 +35,22 @@ pub async fn conditions_anew(
     (is_proven && later != account).then(|| Arc::clone(later))
 }
 
-/// What becomes of a login whose authentication failed.
+/// What happens to a login whose authentication failed.
 pub enum RetryOutcome {
-    /// It stays refused.
+    /// The login stays refused.
     Refused,
-    /// What the client has shown proves the account as it is now.
+    /// The client's answers prove the account in its current state.
     Passed(Arc<KnownAccount>, Passed),
-    /// The account has changed, and the client has been asked nothing yet: its login may begin anew, by an
-    /// exam or at a backend.
+    /// The account has changed, and the client has been asked nothing yet: the login may begin
+    /// again, at the proxy or at a backend.
     Anew(AccountLookup),
 }
 
-/// A refused client may have a newer password than the proxy knows. Each refused login waits for the same time, so
-/// that the time says nothing about the account.
+/// Checks a refused login again, because the client may have a newer password than the proxy knows.
+/// Each refused login waits for the same time, so that the time says nothing about the account.
 ///
 /// # Errors
-/// A client that is not there any more.
+/// The client has disconnected.
 pub async fn retry_after_reload<T>(
     env: &LoginEnv,
     client: &mut PacketStream<T>,
@@ -80,7 +80,7 @@ where
             account,
         ))));
     }
-    // Clients take no second switch: who was asked is judged by what it has shown, or refused.
+    // Clients do not accept a second switch. A client that was asked is checked by its earlier answers, or refused.
     let (Some(shown), Treatment::Examine(verifiers)) = (failed.shown, is) else {
         return Ok(RetryOutcome::Refused);
     };

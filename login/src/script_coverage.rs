@@ -1,5 +1,5 @@
-//! A client may not become an account with a script where that script would see nothing: in a session whose login has
-//! passed through the proxy, and which runs other scripts, or none.
+//! A client may not become an account with a script if that script would see nothing: in a session
+//! whose login has passed through the proxy, and which runs other scripts or none.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::examine::origin_of;
 use crate::login_env::LoginEnv;
 use link::failure::{Failure, FailureKind};
 
-/// Whether `user` may go on in a session that runs these scripts.
+/// Checks whether `user` may continue in a session that runs these scripts.
 ///
 /// # Errors
-/// Its account has others: what the client is told.
+/// The user's account has other scripts; the error for the client.
 pub fn stay_covered(
     env: &LoginEnv,
     user: &[u8],
@@ -31,10 +31,10 @@ pub fn stay_covered(
     }
 }
 
-/// Whether a session may go on whose commands nobody can tell from one another any more.
+/// Checks whether a session may continue after the proxy can no longer recognise its commands.
 ///
 /// # Errors
-/// One of them could be a change of user to an account with a script.
+/// A command could be a change of user to an account with a script.
 pub fn unfollowed(env: &LoginEnv) -> Result<(), Failure> {
     if !env.pool.settings.borrow().config.accounts_run_scripts() {
         return Ok(());
@@ -43,7 +43,8 @@ pub fn unfollowed(env: &LoginEnv) -> Result<(), Failure> {
     Err(Failure::saying(FailureKind::ScriptRefused, error))
 }
 
-/// An account with scripts whose login only a backend can judge, behind which nothing is looked at.
+/// The failure of an account with scripts whose login only a backend can check: after that login the scripts would see
+/// nothing.
 pub fn script_uncovered() -> Failure {
     Failure::saying(FailureKind::ScriptFailed, errors::script_cannot_see_login())
 }

@@ -1,5 +1,5 @@
-//! A login that the proxy answers: its own greeting, the exam, and what the session begins with. Who
-//! cannot be examined here is passed on to a backend.
+//! A login that the proxy answers: its own greeting, the authentication, and the state in which the
+//! session begins. If the proxy cannot authenticate the client, a backend does.
 
 use std::sync::Arc;
 
@@ -40,60 +40,60 @@ use script_host::login_hooks::{Auth, LoginHooks, replaced};
 
 /// How a login ended.
 pub enum LoginOutcome {
-    /// The proxy has let the client in and has yet to say so.
+    /// The proxy has authenticated the client, and has not yet sent the OK.
     Examined(Box<AdmittedLogin>),
-    /// A backend has, and the client knows.
+    /// A backend has authenticated the client, and its OK was relayed.
     Passed(Box<(Greeted, Agreement)>),
-    /// Its script has; with what is agreed on of compression.
+    /// The client's script has let the client in; with the agreed compression and capabilities.
     LetIn(Option<(Algorithm, u8)>, Capabilities, Registration),
 }
 
-/// What an examined client begins with.
+/// The state in which the session of an authenticated client begins.
 pub struct AdmittedLogin {
     /// The account.
     pub account: Arc<KnownAccount>,
-    /// The user that the client is; see [`Account::user_of`].
+    /// The client's user; see [`Account::user_of`].
     pub user: Box<[u8]>,
-    /// What a backend gets as proof.
+    /// The credential for the login at backends.
     pub credential: Credential,
-    /// Goes before the OK.
+    /// The last packet of the authentication, which is sent before the OK.
     pub payload: Option<Vec<u8>>,
     /// How long the session keeps a backend connection.
     pub mode: SessionMode,
-    /// What client and proxy have agreed on, with the flags of the login.
+    /// The capabilities that client and proxy have agreed on, with the flags of the login.
     pub login_capabilities: Capabilities,
     /// The collation that the client has named.
     pub collation: u8,
-    /// The schema that it begins in.
+    /// The schema in which the session begins.
     pub schema: Option<Vec<u8>>,
-    /// The algorithm and the level towards the client.
+    /// The compression towards the client: algorithm and level.
     pub compression: Option<(Algorithm, u8)>,
-    /// The greeting that the client has had.
+    /// The greeting that the client received.
     pub greeting: Greeting,
     /// The scramble of that greeting.
     pub scramble: Scramble,
-    /// How the client's own greeting is called in errors.
+    /// The client's host as it appears in errors.
     pub origin: Origin,
     /// The content of the PROXY header for backends.
     pub header: proxy_protocol::Header,
-    /// The listener that the client has come by.
+    /// The listener that accepted the client.
     pub listener: Arc<ListenerConfig>,
-    /// Its entry by the id that the client sees.
+    /// The session's entry by the id that the client sees.
     pub registration: Registration,
 }
 
 impl AdmittedLogin {
-    /// What client and proxy have agreed on, without the flags of the login.
+    /// Returns the capabilities that client and proxy have agreed on, without the flags of the login.
     pub fn capabilities(&self) -> Capabilities {
         self.login_capabilities.with(LOGIN_ONLY, false)
     }
 }
 
-/// One login on its way.
+/// A login that the proxy answers.
 pub struct ServerLogin<'a> {
     /// The environment of the worker.
     pub env: &'a LoginEnv,
-    /// The settings that hold for the session.
+    /// The settings of the session.
     pub settings: &'a Settings,
     /// The content of the PROXY header.
     pub header: &'a proxy_protocol::Header,
@@ -101,16 +101,16 @@ pub struct ServerLogin<'a> {
     pub client: &'a mut PacketStream,
     /// The address of the client.
     pub remote: &'a Endpoint,
-    /// The listener that the client has come by.
+    /// The listener that accepted the client.
     pub listener: &'a Arc<ListenerConfig>,
-    /// Who logs in; filled in as it becomes known.
+    /// The client that logs in; filled in during the login.
     pub client_login: &'a mut ClientLogin,
     /// The script whose hooks see the login.
     pub hooks: Option<&'a mut LoginHooks>,
 }
 
 impl ServerLogin<'_> {
-    /// Sees it through. After an error the client has been told nothing, unless by the backend.
+    /// Runs the login to its end. After an error the client has been told nothing, unless a backend has told it.
     pub async fn run(mut self) -> Result<LoginOutcome, Failure> {
         let scramble = Scramble::of_random(random(&self.env.pool.system.entropy));
         let registration = self.env.session_registry.register(self.env.worker);
@@ -136,7 +136,8 @@ impl ServerLogin<'_> {
                 Auth::Replaced(payload) => {
                     replacing = payload;
                     let other = replaced(&replacing, response.head)?;
-                    // What the client can, it can as anybody. Scripts know one plugin.
+                    // The client's capabilities stay, whatever user the script puts in its place. Scripts know one
+                    // plugin.
                     let plugin = other.plugin.unwrap_or(MYSQL_NATIVE_PASSWORD);
                     response = HandshakeResponse {
                         head: HandshakeHead {
@@ -163,7 +164,7 @@ impl ServerLogin<'_> {
         self.decide(known, answered).await
     }
 
-    /// Examines the client, or lets a backend do it.
+    /// Authenticates the client, or lets a backend do it.
     async fn decide(
         mut self,
         mut known: AccountLookup,
@@ -221,7 +222,7 @@ impl ServerLogin<'_> {
         }
     }
 
-    /// Examines a client whose user has no account, and refuses it whatever it shows.
+    /// Authenticates a client whose user has no account, and refuses it in any case.
     async fn refuse_login(
         &mut self,
         answered: &Answered<'_>,
@@ -237,7 +238,8 @@ impl ServerLogin<'_> {
         self.deny(denial, answered).await
     }
 
-    /// Greets the client; where a script may listen, without what that could not read.
+    /// Sends the greeting to the client. If a script may follow the session, the greeting lacks the capabilities that
+    /// scripts cannot read.
     async fn greet(&mut self, mut greeting: Greeting) -> Result<Greeting, Failure> {
         if self.hooks.is_some() || self.settings.config.accounts_run_scripts() {
             greeting.capabilities = greeting.capabilities.with(UNBRIDGED, false);
@@ -254,13 +256,14 @@ impl ServerLogin<'_> {
         Ok(greeting)
     }
 
-    /// The greeting; the first client of a worker waits until a backend has said how to greet.
+    /// Returns the greeting. The first client of a worker waits until a backend has sent one.
     async fn greeting(&self, id: u32, scramble: &Scramble) -> Result<Greeting, Failure> {
         let own = &self.env.pool.greeting;
         if let Some(greeting) = own.for_client(self.settings, id, scramble) {
             return Ok(greeting);
         }
-        // Of many who come at once one asks, and where that takes long they do not wait for each other.
+        // If many clients come at once, one of them asks a backend. If that takes long, the other clients do not wait
+        // for each other.
         let patience = self.settings.config.health.timeout_connect;
         let _asking = tokio::time::timeout(patience, own.asker.lock()).await;
         if let Some(greeting) = own.for_client(self.settings, id, scramble) {
@@ -281,7 +284,7 @@ impl ServerLogin<'_> {
             .mode(self.listener.routing.session, account.pooling.mode)
     }
 
-    /// What the client's connection does not meet, see [`crate::tls_guard`].
+    /// Returns the requirement that the client's connection does not meet, see [`crate::tls_guard`].
     fn unmet(
         &self,
         answered: &Answered<'_>,
@@ -303,7 +306,7 @@ impl ServerLogin<'_> {
         unmet(self.settings, &accounts, &claimant)
     }
 
-    /// Why a client that has proven its account may not have it.
+    /// Returns why a client that has proven its account may not use it.
     fn denial(
         &self,
         answered: &Answered<'_>,
@@ -399,7 +402,7 @@ impl ServerLogin<'_> {
         let own = account.backend_credential().or(passed.credential);
         let credential = own.or_else(|| keyring.find(account.id()));
         let Some(credential) = credential else {
-            // Its proof yields nothing that a backend would take.
+            // The client's proof gives no credential that a backend would accept.
             let error = errors::no_backend_login(account.id());
             return Err(Failure::saying(FailureKind::LoginMalformed, error));
         };
@@ -426,7 +429,7 @@ impl ServerLogin<'_> {
         })))
     }
 
-    /// Has a backend authenticate the client.
+    /// Lets a backend authenticate the client.
     async fn authenticate_through(
         mut self,
         answered: Answered<'_>,
@@ -478,7 +481,7 @@ impl ServerLogin<'_> {
     }
 }
 
-/// What a client has answered to the proxy's greeting.
+/// A client's answer to the proxy's greeting.
 struct Answered<'a> {
     greeting: Greeting,
     scramble: Scramble,
@@ -487,5 +490,5 @@ struct Answered<'a> {
     registration: Registration,
 }
 
-/// The status that a session begins with.
+/// The status with which a session begins.
 pub const STATUS_FIRST: StatusFlags = StatusFlags::AUTOCOMMIT;

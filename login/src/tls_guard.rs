@@ -1,5 +1,5 @@
-//! `client_tls.mode = "as_account"`: a client whose connection does not meet what the servers demand is refused,
-//! as far as the proxy knows their accounts. A server would meet the proxy's TLS and not the client's.
+//! `client_tls.mode = "as_account"`: the proxy refuses a client whose connection does not meet the requirements of the
+//! servers, as far as the proxy knows their accounts. A server would check the proxy's TLS and not the client's.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use backend::settings::Settings;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
-/// What a client has shown of itself, without its password.
+/// The properties of a client without its password.
 #[derive(Clone, Copy)]
 pub struct Claimant<'a> {
     /// The user that the client names.
     pub user: &'a [u8],
-    /// As whom its session logs in to a server.
+    /// The user name with which its session logs in to a server.
     pub there: &'a [u8],
-    /// Where the client comes from.
+    /// The client's host.
     pub origin: &'a Origin,
     /// How private the connection of the client is.
     pub privacy: Privacy,
@@ -34,17 +34,17 @@ pub struct Claimant<'a> {
     pub password_used: bool,
 }
 
-/// What is not met.
+/// The requirement that is not met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmet {
-    /// What the servers demand of all clients.
+    /// A requirement of the servers for all clients.
     Transport(Denial),
-    /// What the client's account demands. A server refuses such a client as it refuses a wrong password.
+    /// A requirement of the client's account. A server refuses such a client with the error of a wrong password.
     Account,
 }
 
 impl Unmet {
-    /// What the client is told that has used a password, or has not.
+    /// Returns the error for a client that has used a password, or has not.
     pub fn denial(self, password_used: bool) -> Denial {
         match self {
             Self::Transport(denial) => denial,
@@ -53,7 +53,7 @@ impl Unmet {
     }
 }
 
-/// Whether a client is to be refused; `None`: it meets what is demanded, as far as is known.
+/// Returns the requirement that a client does not meet; `None` if it meets all known requirements.
 pub fn unmet(settings: &Settings, accounts: &Accounts, claimant: &Claimant<'_>) -> Option<Unmet> {
     if settings.config.client_tls.mode != ClientTlsMode::AsAccount {
         return None;
@@ -77,8 +77,8 @@ pub fn unmet(settings: &Settings, accounts: &Accounts, claimant: &Claimant<'_>) 
     is_unmet.then_some(Unmet::Account)
 }
 
-/// Waits for the servers' accounts if the proxy is to learn them and does not know them yet, or has not asked for the
-/// user's own ones lately.
+/// Waits for the servers' accounts, if the proxy learns them and does not know them yet, or has not
+/// asked for the user's accounts recently.
 pub async fn await_accounts(env: &LoginEnv, settings: &Settings, user: &[u8]) {
     if settings.config.client_tls.mode != ClientTlsMode::AsAccount {
         return;
@@ -94,26 +94,26 @@ pub async fn await_accounts(env: &LoginEnv, settings: &Settings, user: &[u8]) {
     }
 }
 
-/// Whether the first answer of a plugin is one for a password.
+/// Whether the first answer to a plugin contains a password.
 pub fn is_password_used(answer: &[u8]) -> bool {
     !matches!(answer, [] | [0])
 }
 
-/// A login that a backend is to judge.
+/// The check of a login that a backend authenticates.
 pub struct Guard<'a> {
     /// The environment of the worker.
     pub env: &'a LoginEnv,
-    /// The settings that hold for the session.
+    /// The settings of the session.
     pub settings: &'a Settings,
-    /// Where the client comes from.
+    /// The client's host.
     pub origin: &'a Origin,
 }
 
 impl Guard<'_> {
-    /// Refuses a client that has answered the backend's greeting and may not go on.
+    /// Checks a client that has answered the backend's greeting, and refuses it if it does not meet the requirements.
     ///
     /// # Errors
-    /// What the client is told.
+    /// The error for the client.
     pub async fn admit(
         &self,
         client: &mut PacketStream,
@@ -142,7 +142,7 @@ impl Guard<'_> {
         Err(denied(env, denial, dialect_of(greeting), &claimant))
     }
 
-    /// Runs an exam that every client fails: a client must not learn which accounts demand TLS.
+    /// Runs an authentication that every client fails, because a client must not learn which accounts require TLS.
     async fn examine(
         &self,
         accounts: &Accounts,
@@ -178,10 +178,10 @@ impl Guard<'_> {
     }
 }
 
-/// Refuses a client that is to become another user, by its login or in a session that is not pooled.
+/// Checks a client that is to become another user, by its login or in a session that is not pooled.
 ///
 /// # Errors
-/// What the client is told.
+/// The error for the client.
 pub fn may_become(env: &LoginEnv, claimant: &Claimant<'_>) -> Result<(), Failure> {
     let settings = Arc::clone(&env.pool.settings.borrow());
     let accounts = Arc::clone(&env.accounts.borrow());

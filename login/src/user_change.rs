@@ -1,5 +1,5 @@
-//! COM_CHANGE_USER in a session that is not pooled: whether the client may become the other user. The backend
-//! judges the password.
+//! COM_CHANGE_USER in a session that is not pooled: whether the client may become the other user.
+//! The backend checks the password.
 
 use std::path::PathBuf;
 
@@ -25,10 +25,10 @@ pub struct UserChange<'a> {
 }
 
 impl UserChange<'_> {
-    /// Whether it may.
+    /// Checks whether the client may become the other user.
     ///
     /// # Errors
-    /// The other user's account has other scripts, or demands TLS that the client lacks: what the client is told.
+    /// The other user's account has other scripts, or requires TLS that the client lacks; the error for the client.
     pub fn check(&self, env: &LoginEnv) -> Result<(), Failure> {
         let user = self.argument.split(|byte| *byte == 0).next();
         let user = user.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The end of a login that the proxy answers: the client hears OK.
+//! The end of a login that the proxy answers: the client gets the OK.
 
 use link::dialogue::client_broke;
 use link::failure::Failure;
@@ -23,7 +23,7 @@ where
     said.map_err(|error| client_broke(error.into()))
 }
 
-/// The payload of an OK with this status.
+/// Returns the payload of an OK with this status.
 pub fn ok(status: StatusFlags) -> [u8; 7] {
     let [low, high] = status.0.to_le_bytes();
     [wire::reply::OK, 0, 0, low, high, 0, 0]

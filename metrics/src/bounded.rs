@@ -1,21 +1,21 @@
-//! Labels of which there may be many: those that come first by name are told apart, the rest together.
+//! Labels that may have many values: the first values by name are kept, the rest are merged.
 
 use std::collections::BTreeSet;
 
-/// How many values of one label are told apart.
+/// The most values of one label that are kept.
 const VALUES_MAX: usize = 100;
 
-/// What all others are called.
+/// The value that stands for all others.
 const OTHER: &str = "other";
 
-/// The values of a label that are told apart.
+/// The values of a label that are kept.
 pub struct Bounded<'a> {
-    /// None: they are few enough.
+    /// The values to keep; `None`: all, because they are few enough.
     kept: Option<BTreeSet<&'a str>>,
 }
 
 impl<'a> Bounded<'a> {
-    /// Of all that occur.
+    /// Chooses the values to keep from all values.
     pub fn of(values: impl Iterator<Item = &'a str>) -> Self {
         let all: BTreeSet<_> = values.collect();
         let kept = match all.len() > VALUES_MAX {
@@ -25,7 +25,7 @@ impl<'a> Bounded<'a> {
         Self { kept }
     }
 
-    /// What a value is called.
+    /// The value for a label.
     pub fn name<'b>(&self, value: &'b str) -> &'b str {
         match &self.kept {
             Some(kept) if !kept.contains(value) => OTHER,

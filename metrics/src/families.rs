@@ -1,9 +1,9 @@
-//! Which metrics there are, and of which column of which table each is.
+//! The list of metrics, and the table column that each is made from.
 
 use crate::family::{Family, MetricKind, Source, Value};
 
-/// The families, one entry each: how the numbers change, the name, a sentence if that of the column is not the one, and
-/// the columns that they are made of.
+/// The families, one entry each: kind, name, a sentence if it differs from the column's, and
+/// the columns that they are made from.
 macro_rules! families {
     ($($kind:ident $name:literal $(($about:literal))? = $($source:expr),+;)*) => {
         &[$(Family {
@@ -15,7 +15,7 @@ macro_rules! families {
     };
 }
 
-/// Every one but the histograms, in the order in which they are written.
+/// All families except the histograms, in the order in which they are written.
 pub const FAMILIES: &[Family] = families! {
     Gauge "pilotfish_build_info" ("1; its label says which version runs.") =
         PROCESS.is(Value::One, &[("version", "version")]);
@@ -126,17 +126,17 @@ pub const FAMILIES: &[Family] = families! {
 
 const BACKEND: &[(&str, &str)] = &[("cluster", "cluster"), ("backend", "name")];
 
-/// What tells streams of replication apart.
+/// Labels that tell streams of replication apart.
 const STREAM: &[(&str, &str)] = &[("cluster", "cluster"), ("stream", "stream")];
 
-/// What tells replicas apart that the proxy feeds.
+/// Labels that tell apart the replicas that the proxy feeds.
 const FED_REPLICA: &[(&str, &str)] = &[("cluster", "cluster"), ("replica", "replica")];
 
-/// What tells those apart who get the change feed.
+/// Labels that tell apart the readers of the change feed.
 const CHANGE_READER: &[(&str, &str)] =
     &[("cluster", "cluster"), ("way", "way"), ("reader", "reader")];
 
-/// What tells the outcomes of sessions apart that the kernel was to join.
+/// Labels that tell apart the outcomes of sessions that the kernel was to join.
 const KERNEL_SESSION: &[(&str, &str)] = &[
     ("listener", "listener"),
     ("backend", "backend"),
@@ -174,7 +174,7 @@ const LISTENERS: LabelledTable = LabelledTable(
 );
 const WORKERS: LabelledTable = LabelledTable("workers", &[("worker", "worker")]);
 
-/// A table, and the labels that its rows have.
+/// A table, and the labels of its rows.
 struct LabelledTable(&'static str, &'static [(&'static str, &'static str)]);
 
 impl LabelledTable {

@@ -1,23 +1,23 @@
-//! A family of series: a name, and the columns that its numbers are of.
+//! A family of series: a name, and the columns that its numbers come from.
 
 use crate::sources::MetricColumn;
 
-/// Series of one name that differ in their labels.
+/// Series of one name, which differ in their labels.
 pub struct Family {
     /// Its name.
     pub name: &'static str,
-    /// How its numbers change.
+    /// The kind of its numbers.
     pub kind: MetricKind,
-    /// A sentence; none: that of its only source's column, with the column's name.
+    /// A sentence; `None`: the sentence of its only source's column, with the column's name.
     pub about: Option<&'static str>,
-    /// What becomes its series.
+    /// The columns that become its series.
     pub sources: &'static [Source],
 }
 
-/// How the numbers of a metric's family change.
+/// The kind of a family's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
-    /// They grow, until the process ends or they are set back.
+    /// They grow, until the process ends or they are reset.
     Counter,
     /// They rise and fall.
     Gauge,
@@ -25,31 +25,31 @@ pub enum MetricKind {
     Histogram,
 }
 
-/// Rows of a table that become series.
+/// A column of a table whose rows become series.
 pub struct Source {
     /// The table's name.
     pub table: &'static str,
-    /// What the number of a row is.
+    /// The number of a row.
     pub value: Value,
-    /// Labels and the columns that they are.
+    /// Labels, and the columns that give their values.
     pub labels: &'static [(&'static str, &'static str)],
-    /// One more label, the same for all of them.
+    /// A further label with the same value for all rows.
     pub fixed: Option<(&'static str, &'static str)>,
 }
 
-/// What the number of a row is.
+/// The number of a row.
 #[derive(Debug, Clone, Copy)]
 pub enum Value {
-    /// A column's, in seconds if it is a time. Rows where it is NULL have none.
+    /// The column's value, in seconds if it is a time. Rows with NULL are left out.
     Of(&'static str),
     /// 1 if the column has one of these texts, 0 if it has another.
     Is(&'static str, &'static [&'static str]),
-    /// 1: the labels are what is told.
+    /// Always 1: the labels carry the information.
     One,
 }
 
 impl Family {
-    /// A sentence about it. `columns`: those of its first source's table.
+    /// A sentence that describes it. `columns` are those of its first source's table.
     pub fn about(&self, columns: &[MetricColumn]) -> String {
         let of_column = || {
             let source = self.sources.first()?;
@@ -65,7 +65,7 @@ impl Family {
 }
 
 impl MetricKind {
-    /// As Prometheus calls it.
+    /// Prometheus' name for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",

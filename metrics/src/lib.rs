@@ -1,4 +1,4 @@
-//! Metrics: columns of tables under names by Prometheus' conventions, and how statements' times are spread. Prometheus
+//! Metrics: columns of tables under names by Prometheus' conventions, and histograms of statements' times. Prometheus
 //! reads them as text; a collector of OpenTelemetry gets the same values.
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!   bounded: labels of which there may be many      of_scripts: what scripts count
 //! ```
 //!
-//! The entries are [`measured`] and [`text`]. This crate knows no table: [`tables`] has the names of those that it needs.
+//! The entry points are [`measured`] and [`text`]. This crate knows no table; [`tables`] names those it needs.
 
 #![forbid(unsafe_code)]
 

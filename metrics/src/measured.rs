@@ -1,4 +1,4 @@
-//! The metrics of one moment as values: the text for Prometheus and OpenTelemetry's messages are made of them.
+//! The values of the metrics at one moment. The text for Prometheus and OpenTelemetry's messages are made from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::metric::{Buckets, Labels, Measured, Metric, Series};
 use crate::of_scripts;
 use crate::sources::{MetricCell, MetricSources, MetricTable};
 
-/// How statements' times are spread.
+/// The histograms of statements' times.
 pub const HISTOGRAMS: [Histogram; 2] = [
     (
         "pilotfish_statement_wait_seconds",
@@ -25,10 +25,10 @@ pub const HISTOGRAMS: [Histogram; 2] = [
     ),
 ];
 
-/// A name, the steps, and a sentence.
+/// A name, the function that gives the steps, and a sentence.
 type Histogram = (&'static str, fn(&TimesView) -> &StepsView, &'static str);
 
-/// The names of the tables that metrics are made of.
+/// The names of the tables that the metrics are made from.
 pub fn tables() -> impl Iterator<Item = &'static str> {
     let sources = FAMILIES.iter().flat_map(|family| family.sources);
     sources.map(|source| source.table)
@@ -53,7 +53,7 @@ pub fn measured(sources: &impl MetricSources) -> Vec<Metric> {
     metrics
 }
 
-/// Tables by their names.
+/// Tables by name.
 type Tables = BTreeMap<&'static str, MetricTable>;
 
 fn of_family(family: &Family, tables: &Tables) -> Metric {
@@ -92,8 +92,8 @@ fn of_steps(it: &TimesView, steps: &StepsView) -> Series {
     }
 }
 
-/// The numbers of a source by their labels. Rows with the same labels become one: times the longest of
-/// them, everything else their sum.
+/// The numbers of a source by their labels. Rows with the same labels are merged: for gauges of times the longest
+/// counts, for other numbers the sum.
 fn series(kind: MetricKind, source: &Source, table: &MetricTable) -> BTreeMap<Labels, f64> {
     let MetricTable { columns, rows } = table;
     let place = |name: &str| columns.iter().position(|column| column.name == name);
@@ -129,7 +129,7 @@ fn series(kind: MetricKind, source: &Source, table: &MetricTable) -> BTreeMap<La
     series
 }
 
-/// A column's values, as labels have them.
+/// A column's values, in the form of labels.
 fn texts(rows: &[Vec<MetricCell>], place: usize) -> Vec<String> {
     let text = |row: &Vec<MetricCell>| match row.get(place) {
         Some(MetricCell::Text(text)) => text.clone(),
@@ -154,7 +154,7 @@ fn number(value: Value, cell: Option<&MetricCell>, unit: Option<&str>) -> Option
     }
 }
 
-/// Labels without those whose value is empty: to Prometheus they are the same as labels that are not there.
+/// Labels without those with an empty value, because Prometheus treats these like missing labels.
 fn labels_of<'a>(pairs: impl Iterator<Item = (&'static str, &'a str)>) -> Labels {
     let pairs = pairs.filter(|(_, value)| !value.is_empty());
     pairs

@@ -13,7 +13,7 @@ pub struct Metric {
     pub name: Cow<'static, str>,
     /// A sentence that says what it counts or measures.
     pub about: Cow<'static, str>,
-    /// How its numbers change.
+    /// The kind of its numbers.
     pub kind: MetricKind,
     /// Its series; no two have the same labels.
     pub series: Vec<Series>,
@@ -25,25 +25,25 @@ pub type Labels = Vec<(Cow<'static, str>, String)>;
 /// The series of a metric that has these labels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What tells it from the metric's other series.
+    /// The labels that tell it from the metric's other series.
     pub labels: Labels,
-    /// What was counted or measured.
+    /// The measured value.
     pub measured: Measured,
 }
 
-/// What a series has come to.
+/// The value of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
-    /// Of a counter or a gauge. Times are in seconds.
+    /// The value of a counter or a gauge. Times are in seconds.
     Number(f64),
-    /// Of a histogram.
+    /// The value of a histogram.
     Histogram(Buckets),
 }
 
-/// How values are spread.
+/// A histogram.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Buckets {
-    /// The upper bounds of all buckets but the last, which has none. They grow.
+    /// The upper bounds of all buckets except the last, which has none, in ascending order.
     pub bounds: Vec<f64>,
     /// The number of values in each bucket: one more than there are bounds.
     pub counts: Vec<u64>,
@@ -57,7 +57,7 @@ impl Buckets {
         self.counts.iter().sum()
     }
 
-    /// Durations, counted from the shortest on.
+    /// Converts steps, whose counts include all shorter durations.
     pub(crate) fn of_steps(steps: &StepsView) -> Self {
         let mut below = 0;
         let ends = steps.steps.iter().map(|(_, total)| *total);

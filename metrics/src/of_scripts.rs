@@ -1,12 +1,12 @@
-//! What scripts count and measure, under `pilotfish_script_` and the name that they gave it. Their number and the
-//! length of their labels are bounded where they are counted (`script::metrics`).
+//! The metrics of scripts, under `pilotfish_script_` and the name that a script gave. Their number and the
+//! length of their labels are limited where they are counted (`script::metrics`).
 
 use script::metrics::{BUCKETS, Measured as Counted, Series as Key};
 
 use crate::family::MetricKind;
 use crate::metric::{Buckets, Measured, Metric, Series};
 
-/// All of them. They come by name.
+/// All metrics of scripts. `all` is ordered by name.
 pub fn metrics(all: &[(Key, Counted)]) -> Vec<Metric> {
     let of_a_name = all.chunk_by(|(one, _), (next, _)| one.name == next.name);
     let of_a_name = of_a_name.filter_map(|it| Some((&it.first()?.0.name, &it.first()?.1, it)));

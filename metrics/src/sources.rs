@@ -1,15 +1,15 @@
-//! What metrics are made of, at one moment.
+//! The data that metrics are made from, at one moment.
 
 use registry::worker_view::TimesView;
 use script::metrics::{Measured, Series};
 
-/// What metrics are made of, at one moment. The admin port gives it.
+/// The data that metrics are made from, at one moment. The admin port provides it.
 pub trait MetricSources {
     /// A table, by its name, if there is one.
     fn table(&self, name: &'static str) -> Option<MetricTable>;
     /// How long statements have taken since the start.
     fn times(&self) -> Vec<TimesView>;
-    /// What scripts count, in the order of the names.
+    /// The metrics of scripts, ordered by name.
     fn scripts(&self) -> Vec<(Series, Measured)>;
 }
 
@@ -25,17 +25,17 @@ pub struct MetricTable {
 pub struct MetricColumn {
     /// Its name.
     pub name: &'static str,
-    /// What its numbers count: `s`, `us`.
+    /// The unit of its numbers: `s`, `us`.
     pub unit: Option<&'static str>,
-    /// A sentence about it.
+    /// A sentence that describes it.
     pub about: &'static str,
 }
 
 /// A value of a row.
 pub enum MetricCell {
-    /// It is not known, or there is none.
+    /// The value is unknown, or there is none.
     Null,
-    /// A whole number; truth is 0 or 1.
+    /// A whole number; booleans are 0 or 1.
     Integer(i64),
     /// A text.
     Text(String),

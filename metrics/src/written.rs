@@ -1,4 +1,4 @@
-//! The text that Prometheus reads (its exposition format, version 0.0.4).
+//! Writes the text for Prometheus (exposition format, version 0.0.4).
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ fn put_metric(text: &mut String, metric: &Metric) {
     }
 }
 
-/// Prometheus counts in each bucket the values of those below it, too.
+/// Writes a histogram. Each bucket's count in Prometheus' format includes the buckets below it.
 fn put_buckets(text: &mut String, name: &str, labels: &Labels, buckets: &Buckets) {
     let mut total = 0;
     let bounds = buckets.bounds.iter().map(f64::to_string);
@@ -45,7 +45,7 @@ fn put_buckets(text: &mut String, name: &str, labels: &Labels, buckets: &Buckets
     );
 }
 
-/// Labels behind a name. What is in a value is a value, whatever it looks like.
+/// Labels after a name. Values are escaped, so that a value cannot end its label.
 fn written(labels: &Labels, more: Option<(&str, &str)>) -> String {
     let pairs = labels.iter();
     let pairs = pairs.map(|(label, value)| (&**label, &**value));

@@ -1,7 +1,7 @@
-//! The time, and a worker's coarse clock: reading that is one load, no system call and no timer.
+//! The time, and a worker's coarse clock: reading the coarse clock is one load, no system call and no timer.
 //!
-//! Idle and login limits are counted in seconds; a session notes the second of its last command
-//! and one sweep a second compares, instead of a timer being armed and disarmed for every query.
+//! Idle and login limits are counted in seconds. A session notes the second of its last command, and the worker
+//! checks all sessions once a second. That is cheaper than a timer for every query.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
-/// The time. Where tokio's clock is paused, as simulations have it, it is the virtual time.
+/// The time. If tokio's clock is paused, as in simulations, it is the virtual time.
 #[inline]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Whole seconds since its worker started. Clones show the same time; it stays on its thread.
+/// Whole seconds since the clock's worker started. Clones show the same time; a clock stays on its thread.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     seconds: Rc<Cell<u32>>,
@@ -28,7 +28,7 @@ impl Clock {
     }
 
     /// A clock that runs: a task on the current thread's runtime moves it until all clones
-    /// are gone.
+    /// are dropped.
     pub fn start() -> Clock {
         let clock = Clock::stopped();
         let seconds = Rc::downgrade(&clock.seconds);
@@ -47,7 +47,7 @@ impl Clock {
         clock
     }
 
-    /// Seconds since the start, at most one behind; a worker may run for 136 years.
+    /// Seconds since the start, at most one second late; a worker may run for 136 years.
     #[inline]
     pub fn now(&self) -> u32 {
         self.seconds.get()

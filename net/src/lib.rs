@@ -1,4 +1,4 @@
-//! The operating system, and nothing of MySQL: sockets, listeners, TLS, the PROXY protocol,
+//! The operating system, without MySQL's protocol: sockets, listeners, TLS, the PROXY protocol,
 //! worker threads, a coarse clock, and limits.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! What the kernel lets this process have.
+//! The kernel's limits for this process.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// How many files (sockets included) the process may have open. `u64::MAX` stands for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenFiles {
-    /// What holds now.
+    /// The limit in force.
     pub soft: u64,
-    /// How far an unprivileged process may raise it.
+    /// The highest limit that an unprivileged process may set.
     pub hard: u64,
 }
 
-/// Raises the limit on open files to `want`, or to the hard limit when that is lower and may not
-/// be raised; never lowers it. Returns what holds afterwards: the caller compares and warns.
+/// Raises the limit on open files to `want`, or to the hard limit if that is lower and may not
+/// be raised; never lowers it. Returns the limits in force afterwards: the caller compares them and warns.
 ///
 /// # Errors
-/// The kernel's, when it refuses even what it should allow.
+/// The kernel's, if it refuses even a limit that it should allow.
 pub fn raise_open_files(want: u64) -> io::Result<OpenFiles> {
     let old = open_files();
     if old.soft >= want {
@@ -30,7 +30,7 @@ pub fn raise_open_files(want: u64) -> io::Result<OpenFiles> {
     Ok(open_files())
 }
 
-/// The limit on open files as it is.
+/// The current limit on open files.
 pub fn open_files() -> OpenFiles {
     let limit = getrlimit(Resource::Nofile);
     OpenFiles {

@@ -19,7 +19,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::socket::{Endpoint, RawSocket, set_options};
 
-/// How long to leave the queue alone after the kernel has run out of files or memory.
+/// How long the caller accepts nothing after the kernel has run out of files or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 
 /// How a listening socket is made.
@@ -32,7 +32,7 @@ pub struct ListenOptions {
 }
 
 impl Default for ListenOptions {
-    /// A queue as long as the kernel allows; a Unix socket for everybody, like MySQL's own.
+    /// A queue as long as the kernel allows; a Unix socket that every user may use, like MySQL's own.
     fn default() -> ListenOptions {
         ListenOptions {
             backlog: 4096,
@@ -46,7 +46,7 @@ impl Default for ListenOptions {
 pub struct Accepted {
     /// Its socket.
     pub socket: RawSocket,
-    /// Where it comes from; unnamed for a Unix socket.
+    /// The client's address; an empty path for a Unix socket.
     pub remote: Endpoint,
 }
 
@@ -72,7 +72,7 @@ pub enum AcceptError {
 pub struct Listener {
     socket: AsyncFd<socket2::Socket>,
     endpoint: Endpoint,
-    /// Dropped, and so removed, after the socket.
+    /// The socket's file. It is dropped, and so removed, after the socket.
     _file: Option<SocketFile>,
 }
 
@@ -82,8 +82,8 @@ impl Listener {
     /// live one is not.
     ///
     /// # Errors
-    /// The kernel's; [`io::ErrorKind::AddrInUse`] when somebody listens there already;
-    /// [`io::ErrorKind::AlreadyExists`] when the path is no socket.
+    /// The kernel's; [`io::ErrorKind::AddrInUse`] if another process listens there already;
+    /// [`io::ErrorKind::AlreadyExists`] if the path is no socket.
     pub fn bind(endpoint: &Endpoint, options: ListenOptions) -> io::Result<Listener> {
         match endpoint {
             Endpoint::Tcp(address) => bind_tcp(*address, options),
@@ -91,12 +91,12 @@ impl Listener {
         }
     }
 
-    /// The sockets the service manager has opened for us (`LISTEN_FDS`), in its order; none
-    /// without it. They can be taken once, and the variables are unset by it: call it while the
-    /// process has one thread.
+    /// The sockets that the service manager has opened for the proxy (`LISTEN_FDS`), in its order; none
+    /// without a service manager. They can be taken once. The function unsets the variables: call it while
+    /// the process has one thread.
     ///
     /// # Errors
-    /// One that names the file descriptor that is no listening stream socket.
+    /// An error that names the file descriptor that is no listening stream socket.
     pub fn inherited() -> io::Result<Vec<Listener>> {
         let mut passed = listenfd::ListenFd::from_env();
         (0..passed.len())
@@ -120,15 +120,15 @@ impl Listener {
         })
     }
 
-    /// Where it listens, with the port the kernel chose if none was asked for.
+    /// The address that the socket listens on, with the port that the kernel chose if none was given.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Waits for the next connection. Cancelling loses none.
+    /// Waits for the next connection. Cancelling loses no connection.
     ///
     /// # Errors
-    /// See [`AcceptError`]; connections that broke while they were queued are passed over.
+    /// See [`AcceptError`]; connections that broke while they were queued are skipped.
     pub async fn accept(&self) -> Result<Accepted, AcceptError> {
         loop {
             let mut ready = self.socket.readable().await.map_err(AcceptError::Broken)?;
@@ -171,15 +171,15 @@ impl Listener {
 #[allow(unsafe_code)]
 fn register(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::Socket>> {
     let interest = tokio::io::Interest::READABLE;
-    // SAFETY: the socket owns its descriptor, keeps it open until it is dropped, and always
-    // answers with that one; the `AsyncFd` owns the socket and lends it by shared reference only.
+    // SAFETY: the socket owns its descriptor, keeps it open until the socket is dropped, and always
+    // returns the same descriptor; the `AsyncFd` owns the socket and lends it by shared reference only.
     let registered = unsafe { AsyncFd::register_with_interest(socket, interest) };
     Ok(registered?)
 }
 
 /// What a failed accept means, by accept(2).
 enum Refusal {
-    /// That one connection is gone; the next may be fine.
+    /// The connection is gone; the next one may be fine.
     Passing,
     /// No file or no memory is left.
     Exhausted,
@@ -199,7 +199,7 @@ impl Refusal {
 
 fn bind_tcp(address: SocketAddr, options: ListenOptions) -> io::Result<Listener> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // Connections of an earlier run that linger do not keep a restart from binding.
+    // Connections of an earlier process that linger do not prevent a restart from binding.
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -224,7 +224,7 @@ fn bind_unix(path: &Path, options: ListenOptions) -> io::Result<Listener> {
     Listener::new(socket, Endpoint::Unix(path.to_owned()), Some(file))
 }
 
-/// Removes a socket's file nobody listens on any more.
+/// Removes a socket's file if no process listens on it any more.
 fn remove_stale(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -246,7 +246,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The file of a Unix socket we have bound, removed when dropped.
+/// The file of a Unix socket that the proxy has bound. The file is removed when this is dropped.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -266,12 +266,12 @@ impl SocketFile {
 }
 
 impl Drop for SocketFile {
-    /// Another process may have bound the same path since: its file stays.
+    /// Removes the file, unless another process has bound the same path since.
     fn drop(&mut self) {
         let ours = fs::symlink_metadata(&self.path)
             .is_ok_and(|now| now.dev() == self.device && now.ino() == self.inode);
         if ours {
-            // Nobody can be told about a failure, and the next start replaces the file.
+            // A failure cannot be reported from here, and the next start replaces the file.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -39,7 +39,7 @@ pub trait MemoryStream: AsyncRead + AsyncWrite + Debug + Send + Sync + Unpin {
 /// A connection that is being made.
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn MemoryStream>>> + Send>>;
 
-/// Where connections of one thread lead in place of the kernel's network.
+/// The network that a thread's connections use in place of the kernel's.
 pub trait Network {
     /// Begins a connection to `endpoint`.
     fn connect(&self, endpoint: &Endpoint) -> Connecting;
@@ -49,7 +49,7 @@ thread_local! {
     static NETWORK: RefCell<Option<Rc<dyn Network>>> = const { RefCell::new(None) };
 }
 
-/// The network of this thread, in place of the kernel's, until what is returned is dropped.
+/// Sets this thread's network, in place of the kernel's, until the returned value is dropped.
 #[must_use]
 pub fn use_network(network: Rc<dyn Network>) -> NetworkInUse {
     NetworkInUse {
@@ -57,7 +57,7 @@ pub fn use_network(network: Rc<dyn Network>) -> NetworkInUse {
     }
 }
 
-/// A thread has a network of its own for as long as this lives.
+/// The thread has a network of its own until this is dropped.
 pub struct NetworkInUse {
     before: Option<Rc<dyn Network>>,
 }

@@ -1,6 +1,6 @@
-//! A connection with patience: what was read ahead comes first, a client that takes nothing for too long,
-//! or takes too long for all of it, is given up, and what was said last is heard before it closes. A client that
-//! has begun a request has to send it at a minimum rate.
+//! A connection with time limits. Bytes that were read ahead come first. A client that reads nothing for too long,
+//! or takes too long to read everything, is disconnected. The last answer reaches the client before the connection
+//! closes. A client that has begun a request must send it at a minimum rate.
 
 use std::io;
 use std::pin::Pin;
@@ -14,56 +14,56 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::clock;
 
-/// How long a client may take nothing of an answer.
+/// How long a client may read nothing of an answer.
 const TIMEOUT_TAKE: Duration = Duration::from_secs(30);
 
-/// How long a client may take for all that is written, once it keeps a write waiting.
+/// How long a client may take to read everything that is written, counted from the first write that had to wait.
 const TIMEOUT_ALL: Duration = Duration::from_secs(120);
 
-/// How long a client may take nothing of an answer that goes on for ever. It needs no memory meanwhile.
+/// How long a client may read nothing of an answer without an end. The connection needs no memory meanwhile.
 const TIMEOUT_TAKE_LONG: Duration = Duration::from_secs(600);
 
-/// How long a client may take to hear the last answer, and to close.
+/// How long a client may take to read the last answer, and to close.
 const TIMEOUT_FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long a request may take to come, however short it is.
+/// How long a request may take to arrive, however short it is.
 const TIMEOUT_BEGUN: Duration = Duration::from_secs(5);
 
-/// A longer one has a second more for so many bytes.
+/// Bytes for which a longer request has one more second.
 const BYTES_A_SECOND: u32 = 256;
 
-/// A request that is coming.
+/// A request that is arriving.
 struct Coming {
     bytes: u32,
     began: Instant,
     end: Pin<Box<Sleep>>,
 }
 
-/// See the module.
+/// A connection with time limits, see the module.
 pub struct Patient<S> {
     stream: S,
-    /// What was read before anybody knew whose it is.
+    /// Bytes that were read before this was made. They come first.
     ahead: Vec<u8>,
-    /// Runs while the client takes nothing.
+    /// Runs while the client reads nothing.
     patience: Option<Pin<Box<Sleep>>>,
-    /// Runs from the first write that waited until all is taken.
+    /// Runs from the first write that had to wait until the client has read everything.
     end: Option<Pin<Box<Sleep>>>,
-    /// Runs from when our side has closed.
+    /// Runs from when the proxy has closed its side.
     farewell: Option<Pin<Box<Sleep>>>,
-    /// The request that is being read, if its head is not whole yet.
+    /// The request that is being read, while its head is incomplete.
     coming: Option<Coming>,
     /// The request's head has been read, and no answer written yet.
     is_read: Arc<AtomicBool>,
-    /// The answer goes on for ever.
+    /// The answer has no end.
     is_long: LongAnswer,
 }
 
-/// Whether the answer of a connection goes on for ever: then its client may be slow for longer.
+/// Whether the answer of a connection has no end: then its client may be slow for longer.
 #[derive(Debug, Clone, Default)]
 pub struct LongAnswer(Arc<AtomicBool>);
 
 impl LongAnswer {
-    /// It does.
+    /// Notes that the answer has no end.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -88,17 +88,17 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
         }
     }
 
-    /// To be set when an answer goes on for ever.
+    /// The flag to set when an answer has no end.
     pub fn is_long(&self) -> LongAnswer {
         self.is_long.clone()
     }
 
-    /// To be set when a request's head has been read: its body, and the answer to it, have limits of their own.
+    /// The flag to set when a request's head has been read: the request's body and answer have limits of their own.
     pub fn is_read(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_read)
     }
 
-    /// What has come of a write; none for too long is an error.
+    /// Returns the result of a write, or an error if the client has read nothing for too long.
     fn judge<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -129,7 +129,7 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
 }
 
 impl<S: AsyncRead + Unpin> Patient<S> {
-    /// What has come of a read; a request that comes too slowly is an error.
+    /// Returns the result of a read, or an error if the request arrives too slowly.
     fn judge_rate(
         &mut self,
         context: &mut Context<'_>,
@@ -159,8 +159,8 @@ impl<S: AsyncRead + Unpin> Patient<S> {
         read
     }
 
-    /// A socket that is closed with bytes unread may take back what it has said: they are thrown away until
-    /// the client closes too, or its time is up.
+    /// Reads and drops bytes until the client closes too, or its time is up. If a socket is closed with bytes unread,
+    /// the kernel may discard the answer that it has not sent yet.
     fn drain_until_closed(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let farewell = self
             .farewell

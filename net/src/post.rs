@@ -1,4 +1,4 @@
-//! One POST request of HTTP, over a connection of its own.
+//! One HTTP POST request, over a new connection.
 
 use std::fmt;
 use std::io;
@@ -16,17 +16,17 @@ use tokio::time::timeout;
 
 use crate::tls::{self, ClientTls, ClientTlsSettings, Verification};
 
-/// No more of an answer is read.
+/// The most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// Where a request goes, and what it has besides its body.
+/// Where a request goes, and its headers.
 #[derive(Clone, Copy)]
 pub struct Destination<'a> {
     /// A name or an address.
     pub host: &'a str,
     /// The port.
     pub port: u16,
-    /// The path, and what belongs to it.
+    /// The path, with its query.
     pub path: &'a str,
     /// The authorities that sign the server's certificate, if it is `https`.
     pub tls: Option<Authorities<'a>>,
@@ -34,34 +34,34 @@ pub struct Destination<'a> {
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-/// Whose certificates are trusted.
+/// The authorities whose certificates are trusted.
 #[derive(Clone, Copy)]
 pub enum Authorities<'a> {
-    /// Those that the system trusts.
+    /// The authorities that the system trusts.
     System,
-    /// Those of this PEM file.
+    /// The authorities in this PEM file.
     File(&'a Path),
 }
 
 impl<'a> Authorities<'a> {
-    /// Those of a file, if one is given.
+    /// The authorities of a file if one is given, else the system's.
     pub fn of(file: Option<&'a Path>) -> Self {
         file.map_or(Self::System, Self::File)
     }
 }
 
-/// What has come back.
+/// The server's answer.
 pub struct Answer {
     /// Its status.
     pub status: StatusCode,
-    /// Its body; none if it was cut short, or is too long.
+    /// Its body; none if it was truncated, or is too long.
     pub body: Option<Bytes>,
 }
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum PostError {
-    /// The server has not answered: it may do so later.
+    /// The server has not answered. It may answer a later request.
     Unreachable(String),
     /// The request cannot be made.
     Unfit(String),
@@ -74,7 +74,7 @@ impl fmt::Display for PostError {
     }
 }
 
-/// TLS with a server whose certificate one of these authorities has signed.
+/// Settings for TLS with a server whose certificate one of these authorities has signed.
 ///
 /// # Errors
 /// One that names the faulty file.
@@ -127,7 +127,7 @@ where
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(broken)?;
-    // It ends with the last of the sender.
+    // The task ends when the last sender is dropped.
     tokio::spawn(connection);
     let host = match way.host.contains(':') {
         true => format!("[{}]:{}", way.host, way.port),

@@ -1,9 +1,9 @@
 //! The PROXY protocol, by which a load balancer tells whom it connects for: versions 1 (a line of
 //! text) and 2 (binary), as HAProxy's `proxy-protocol.txt` specifies them.
 //!
-//! MySQL's server speaks first, so a client that sends no header cannot be told from one whose
-//! header is late. Whoever comes from a trusted network therefore must send one, and whoever does
-//! not must not ([`Trust`]).
+//! MySQL's server speaks first, so a client that sends no header cannot be told from a client whose
+//! header is late. Therefore a connection from a trusted network must begin with a header, and any other
+//! connection must not ([`Trust`]).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,18 +27,18 @@ const BINARY_PREAMBLE_BYTES: usize = 16;
 /// which balancers send a few hundred bytes at most.
 const BINARY_REST_BYTES_MAX: usize = 4096;
 
-/// What a header says.
+/// The content of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// The connection is made for somebody else.
+    /// The balancer has made the connection for a client.
     Proxied {
         /// The client's own address.
         source: SocketAddr,
-        /// The address it connected to.
+        /// The address that the client connected to.
         destination: SocketAddr,
     },
-    /// The connection's own addresses hold: the balancer speaks for itself (`LOCAL`, its health
-    /// check) or knows no better (`UNKNOWN`, `UNSPEC`, a Unix socket).
+    /// The connection's own addresses are valid: the balancer connects for itself (`LOCAL`, its health
+    /// check) or does not know the client's address (`UNKNOWN`, `UNSPEC`, a Unix socket).
     Own,
 }
 
@@ -47,19 +47,19 @@ pub enum Header {
 pub enum Progress {
     /// The header is complete.
     Complete {
-        /// What it says.
+        /// The header's content.
         header: Header,
         /// How many of the bytes are the header's.
         length: usize,
     },
-    /// At least this many more bytes belong to the header: reading them takes none that follow.
+    /// At least this many more bytes belong to the header: reading them takes no bytes that follow the header.
     Need(usize),
 }
 
 /// Why bytes are no header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Invalid {
-    /// They begin like neither version.
+    /// The bytes begin like neither version.
     #[error("no PROXY header, but one is required from this network")]
     Absent,
     /// A version 1 line without an end, or a version 2 header beyond the bound.
@@ -88,7 +88,7 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// Who must send a header; nobody else may.
+/// The connections that must begin with a header. No other connection may.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trust {
     /// Networks of the balancers.
@@ -112,13 +112,13 @@ impl Trust {
     }
 }
 
-/// Whether the first four bytes of what should be a MySQL packet begin a PROXY header instead:
-/// then somebody outside the trusted networks has sent one, and the log should say so.
+/// Whether the first four bytes, which should begin a MySQL packet, begin a PROXY header instead.
+/// Then a client outside the trusted networks has sent a header, and the log should say so.
 pub fn begins_header(bytes: [u8; 4]) -> bool {
     PREFIX.starts_with(&bytes) || SIGNATURE.starts_with(&bytes)
 }
 
-/// Reads exactly one header and not a byte more. The caller bounds the time.
+/// Reads exactly one header and not a byte more. The caller limits the time.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -141,7 +141,7 @@ pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Header, ReadE
 /// Reads a header at the start of `bytes`, of either version.
 ///
 /// # Errors
-/// As soon as the bytes cannot become a header any more.
+/// The bytes cannot become a header any more.
 pub fn parse(bytes: &[u8]) -> Result<Progress, Invalid> {
     if begins_like(bytes, SIGNATURE) && !bytes.is_empty() {
         parse_binary(bytes)
@@ -152,7 +152,7 @@ pub fn parse(bytes: &[u8]) -> Result<Progress, Invalid> {
     }
 }
 
-/// Whether one of the two is the other's beginning.
+/// Whether `bytes` begins with `mark`, or `mark` with `bytes`.
 fn begins_like(bytes: &[u8], mark: &[u8]) -> bool {
     bytes.iter().zip(mark).all(|(byte, mark)| byte == mark)
 }
@@ -232,7 +232,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Progress, Invalid> {
     Ok(Progress::Complete { header, length })
 }
 
-/// Addresses come first; the extensions after them are of no use here.
+/// Reads the addresses, which come first. The extensions after them are ignored.
 fn parse_addresses(family: u8, bytes: &[u8]) -> Result<Header, Invalid> {
     const SHORT: Invalid = Invalid::Item("length");
     match family {
@@ -247,7 +247,7 @@ fn parse_addresses(family: u8, bytes: &[u8]) -> Result<Header, Invalid> {
             let (ports, _) = bytes.split_first_chunk::<4>().ok_or(SHORT)?;
             Ok(proxied((*source).into(), (*destination).into(), *ports))
         }
-        // UNSPEC, and Unix stream sockets: neither tells of a client with an address.
+        // UNSPEC, and Unix stream sockets: neither has a client's address.
         0x00 | 0x31 => Ok(Header::Own),
         _ => Err(Invalid::Item("address family")),
     }
@@ -261,7 +261,7 @@ fn proxied(source: IpAddr, destination: IpAddr, ports: [u8; 4]) -> Header {
     }
 }
 
-/// Appends the version 2 header that says `header`. Addresses of different families are both
+/// Appends `header` in the form of version 2. Two addresses of different families are both
 /// written as IPv6.
 pub fn encode_v2(header: &Header, out: &mut Vec<u8>) {
     out.extend_from_slice(SIGNATURE);

@@ -1,8 +1,8 @@
 //! One connected stream socket, TCP or Unix, and the places it may lead to.
 //!
-//! The hot path polls it directly. tokio clears a socket's readiness after a short read or write,
-//! which spares the system call that would only say "nothing more"; this type adds nothing in
-//! between, so that property holds for its users.
+//! The hot path polls the socket directly. tokio clears a socket's readiness after a short read or write,
+//! which saves the system call that would only return "would block". This type adds nothing in
+//! between, so its users save that call too.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -19,14 +19,14 @@ use tokio::task::coop::has_budget_remaining;
 
 use crate::memory::{self, MemoryStream};
 
-/// Silence after which the kernel asks whether the other side is still there.
+/// Time without traffic after which the kernel probes whether the other side is still there.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
-/// Pause between two such questions.
+/// Pause between two probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// Unanswered questions after which the connection is broken.
+/// Unanswered probes after which the connection counts as broken.
 const KEEPALIVE_PROBES: u32 = 5;
 
-/// Where a stream socket listens, leads to, or comes from.
+/// The address that a stream socket listens on, connects to, or comes from.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Endpoint {
     /// An IPv4 or IPv6 address with its port.
@@ -80,9 +80,9 @@ pub enum Socket {
     Memory(Box<dyn MemoryStream>),
 }
 
-/// The options of every TCP socket; what a listening one accepts has them from it.
+/// Sets the options of every TCP socket. An accepted socket inherits them from its listening socket.
 pub(crate) fn set_options(socket: SockRef<'_>) -> io::Result<()> {
-    // The keepalive's first: who has no delay has all.
+    // The keepalive options first: a socket that has `nodelay` has all options, see `accepted`.
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_IDLE)
         .with_interval(KEEPALIVE_INTERVAL)
@@ -92,10 +92,10 @@ pub(crate) fn set_options(socket: SockRef<'_>) -> io::Result<()> {
 }
 
 impl Socket {
-    /// Registers `raw` with the current thread's reactor and sets the options every socket has.
+    /// Registers `raw` with the current thread's reactor and sets the options that every socket has.
     ///
     /// # Errors
-    /// The kernel's; on TCP also when the other side is gone already.
+    /// The kernel's; on TCP also if the other side is gone already.
     pub fn from_raw(raw: RawSocket) -> io::Result<Socket> {
         match raw {
             RawSocket::Tcp(stream) => Socket::accepted(TcpStream::from_std(stream)?),
@@ -107,7 +107,7 @@ impl Socket {
     /// Connects within `timeout`.
     ///
     /// # Errors
-    /// The kernel's; [`io::ErrorKind::TimedOut`] when nothing answered in time.
+    /// The kernel's; [`io::ErrorKind::TimedOut`] if the other side did not answer in time.
     pub async fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Socket> {
         let connecting = async {
             if let Some(connecting) = memory::connect(endpoint) {
@@ -127,11 +127,10 @@ impl Socket {
         }
     }
 
-    /// Whether the other side has neither closed nor sent anything that was not read. The kernel is
-    /// asked, one system call, only where the reactor has heard of something since the last read that
-    /// found less than it had room for.
+    /// Whether the other side has neither closed nor sent anything that was not read. It makes a system call only if
+    /// the reactor has got an event since the last read that did not fill its buffer.
     pub fn is_silent(&self) -> bool {
-        // Without budget tokio says nothing.
+        // Without budget tokio reports no readiness.
         if !has_budget_remaining() {
             return self.peeks_nothing();
         }
@@ -159,8 +158,8 @@ impl Socket {
         Ok(Socket::Tcp(stream))
     }
 
-    /// One that has its listener's options, unless it was queued before that had them: a system call
-    /// instead of five.
+    /// An accepted socket. It has its listener's options already, unless it was queued before the listener had
+    /// them. The check is one system call; setting the options would be five.
     fn accepted(stream: TcpStream) -> io::Result<Socket> {
         match stream.nodelay()? {
             true => Ok(Socket::Tcp(stream)),
@@ -168,7 +167,7 @@ impl Socket {
         }
     }
 
-    /// The TCP connection itself, which the worker's reactor knows no longer.
+    /// Takes the TCP connection out of the worker's reactor.
     ///
     /// # Errors
     /// The kernel's; [`io::ErrorKind::InvalidInput`] if it is not a TCP connection.
@@ -191,7 +190,7 @@ impl Socket {
         }
     }
 
-    /// Our side's address.
+    /// This side's address.
     ///
     /// # Errors
     /// The kernel's.
@@ -203,8 +202,8 @@ impl Socket {
         }
     }
 
-    /// Closes at once: what is unsent is dropped, and over TCP the other side sees a reset
-    /// instead of an orderly end, so that it cannot mistake half a reply for a whole one.
+    /// Closes at once: unsent bytes are dropped, and over TCP the other side sees a reset
+    /// instead of an orderly end, so that it cannot mistake half a reply for a whole reply.
     pub fn abort(self) {
         match self {
             // It fails only on a socket that is broken already.

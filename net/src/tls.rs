@@ -1,8 +1,8 @@
 //! TLS on either side, over rustls with aws-lc-rs; versions 1.2 and 1.3, sessions resumed.
 //!
-//! [`ServerTls`] answers clients, [`ClientTls`] greets backends. Both hold immutable rustls
-//! configurations made from files; when the files change, a new configuration takes the old one's
-//! place for new handshakes, and connections that stand keep theirs. A faulty file changes nothing.
+//! [`ServerTls`] accepts clients, [`ClientTls`] connects to backends. Both hold immutable rustls
+//! configurations made from files. When the files change, new handshakes use a new configuration,
+//! and established connections keep the old one. A faulty file changes nothing.
 
 mod client;
 mod error;
@@ -26,7 +26,7 @@ pub use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::socket::Socket;
 
-/// What was agreed on a connection; for logs and status tables.
+/// What TLS has negotiated on a connection; for logs and status tables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
     /// `TLSv1.2` or `TLSv1.3`, as servers write it in `Ssl_version`.
@@ -36,9 +36,9 @@ pub struct Facts {
     /// Whether an earlier session was resumed.
     pub resumed: bool,
     /// The subject of the other side's certificate, as `REQUIRE SUBJECT` writes it:
-    /// `/C=SE/O=MySQL/CN=client`. `None` when it showed no certificate.
+    /// `/C=SE/O=MySQL/CN=client`. `None` if the other side presented no certificate.
     pub subject: Option<String>,
-    /// Who signed that certificate, written alike.
+    /// The issuer of that certificate, in the same form.
     pub issuer: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Facts {
         let certificates = connection.peer_certificates().unwrap_or_default();
         Some(Facts {
             version,
-            // rustls sets TLS 1.3's suites apart by their prefix; the registry does not.
+            // rustls gives the suites of TLS 1.3 a prefix of their own; the registry does not.
             cipher: name.replacen("TLS13_", "TLS_", 1),
             resumed: connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed),
             subject: certificates.first().and_then(|leaf| verify::subject(leaf)),
@@ -69,8 +69,8 @@ impl fmt::Display for Facts {
     }
 }
 
-/// Answers a client's handshake. `read_ahead` are bytes of it that came with the request for TLS
-/// and were read with it. The caller bounds the time.
+/// Answers a client's handshake. `read_ahead` are bytes of the handshake that were read together with
+/// the request for TLS. The caller limits the time.
 ///
 /// # Errors
 /// The socket's or rustls'; [`explain`] words it.
@@ -81,7 +81,7 @@ pub async fn accept(
 ) -> io::Result<TlsStream<Socket>> {
     let mut alert = Vec::new();
     let mut fault = None;
-    // On the heap: a session's task should not carry a handshake's state for life.
+    // On the heap: a session's task should not hold a handshake's state for its whole life.
     let mut handshake = Box::pin(acceptor.accept_with(socket, |connection| {
         let mut unread = read_ahead;
         while !unread.is_empty() && fault.is_none() {
@@ -93,7 +93,7 @@ pub async fn accept(
             fault = processed.err();
         }
         if fault.is_some() {
-            // Into memory, which does not fail.
+            // It writes into memory, which does not fail.
             let _ = connection.write_tls(&mut alert);
         }
     }));
@@ -101,7 +101,7 @@ pub async fn accept(
         None => Ok(TlsStream::Server(handshake.await?)),
         Some(fault) => {
             if let Some(socket) = handshake.get_mut() {
-                // The alert is a courtesy; the fault is what counts.
+                // The alert is a courtesy to the client; the caller gets the fault.
                 let _ = socket.write_all(&alert).await;
             }
             Err(fault)
@@ -109,7 +109,7 @@ pub async fn accept(
     }
 }
 
-/// Greets a backend that has agreed to TLS. The caller bounds the time.
+/// Starts the handshake with a backend that has agreed to TLS. The caller limits the time.
 ///
 /// # Errors
 /// The socket's or rustls'; [`explain`] words it.
@@ -122,7 +122,7 @@ pub async fn connect(
     Ok(TlsStream::Client(handshake.await?))
 }
 
-/// Says in an administrator's words why a handshake or a TLS connection failed.
+/// Explains to an administrator why a handshake or a TLS connection failed.
 pub fn explain(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {

@@ -1,6 +1,6 @@
-//! A value that one side replaces and others watch, as tokio's channel of this name, but with an order: receivers are
-//! woken in the order in which they have begun to wait. Tokio draws eight queues by chance, so that two runs of a
-//! simulation with one seed would differ.
+//! A value that one side replaces and other tasks watch, as tokio's channel of this name, but with an order: receivers
+//! are woken in the order in which they have begun to wait. Tokio chooses among eight queues at random, so two runs of
+//! a simulation with the same seed would differ.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ pub struct Receiver<T> {
     waiting: Arc<Notify>,
 }
 
-/// Wakes all receivers when it is dropped, too. It is dropped after the channel's sender, so they see that it has gone.
+/// Wakes all receivers also when it is dropped. It is dropped after the channel's sender, so the receivers see that the
+/// sender has gone.
 #[derive(Debug, Default)]
 struct Waking(Arc<Notify>);
 
@@ -47,7 +48,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// A receiver that has seen the value there is.
+    /// A receiver that has seen the current value.
     pub fn subscribe(&self) -> Receiver<T> {
         Receiver {
             inner: self.inner.subscribe(),
@@ -60,7 +61,7 @@ impl<T> Sender<T> {
         self.inner.borrow()
     }
 
-    /// Replaces the value; the one that was there.
+    /// Replaces the value. Returns the previous value.
     pub fn send_replace(&self, value: T) -> T {
         let before = self.inner.send_replace(value);
         self.waking.0.notify_waiters();
@@ -89,12 +90,12 @@ impl<T> Receiver<T> {
         self.inner.borrow()
     }
 
-    /// The value there is, which counts as seen.
+    /// The current value, which counts as seen.
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
         self.inner.borrow_and_update()
     }
 
-    /// The value there is counts as seen.
+    /// Marks the current value as seen.
     pub fn mark_unchanged(&mut self) {
         self.inner.mark_unchanged();
     }
@@ -107,15 +108,15 @@ impl<T> Receiver<T> {
         self.inner.has_changed()
     }
 
-    /// Waits for a value that was not seen, which counts as seen then. Dropped before its end, it has no effect.
+    /// Waits for a value that was not seen, and marks it as seen. A future that is dropped early has no effect.
     ///
     /// # Errors
     /// The sender has gone, and its last value was seen.
     pub async fn changed(&mut self) -> Result<(), RecvError> {
         loop {
-            // First, so that no value comes between the look and the wait.
+            // Registered first, so that no value comes between the check and the wait.
             let woken = self.waiting.notified();
-            // Before the look as well: a sender sends its last value before it goes.
+            // Also before the check: a sender sends its last value before it is dropped.
             let is_open = self.inner.has_changed();
             if self.inner.borrow().has_changed() {
                 self.inner.mark_unchanged();
@@ -126,7 +127,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for a value with this property, the one there is included. It counts as seen.
+    /// Waits for a value with this property; the current value may be it. The value counts as seen.
     ///
     /// # Errors
     /// The sender has gone, and its last value does not have the property.
@@ -137,7 +138,7 @@ impl<T> Receiver<T> {
         while !has_it(&self.inner.borrow_and_update()) {
             self.changed().await?;
         }
-        // At once, unless another thread has replaced the value between the two.
+        // It returns at once, unless another thread has replaced the value since.
         self.inner.wait_for(has_it).await
     }
 }

@@ -1,8 +1,7 @@
 //! Worker threads: each runs one single-threaded runtime and owns all that lives on it.
 //!
-//! A worker is reached by messages only. Sessions are given to the least loaded worker: the giver
-//! takes a [`Seat`] there, sends it along, and the seat is free again when it is dropped, wherever
-//! that happens.
+//! A worker is reached by messages only. A new session goes to the least loaded worker: the sender takes a [`Seat`]
+//! there and sends it with the session. The seat is free again when it is dropped, on any thread.
 
 use std::any::Any;
 use std::io;
@@ -16,11 +15,11 @@ use tokio::sync::mpsc::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
 
-/// What a worker's main future is given. It stays on the worker's thread.
+/// The context of a worker's main future. It stays on the worker's thread.
 pub struct WorkerContext<M> {
     /// Which worker this is, from 0.
     pub index: usize,
-    /// Its messages; ends when [`Workers`] is gone.
+    /// The worker's messages; it ends when [`Workers`] is dropped.
     pub inbox: UnboundedReceiver<M>,
 }
 
@@ -62,7 +61,7 @@ impl Drop for Seat {
 struct Worker<M> {
     messages: UnboundedSender<M>,
     load: Arc<AtomicUsize>,
-    /// None: it is a task on the thread that started it.
+    /// None: the worker is a task on the thread that started it.
     thread: Option<JoinHandle<()>>,
 }
 
@@ -73,7 +72,7 @@ pub struct Workers<M> {
     next: AtomicUsize,
 }
 
-/// Where workers can be written to, for those who do not keep them running.
+/// A way to send messages to workers that does not keep the workers running.
 pub struct Mailboxes<M> {
     workers: Vec<WeakUnboundedSender<M>>,
 }
@@ -86,7 +85,7 @@ impl<M> Clone for Mailboxes<M> {
 }
 
 impl<M> Mailboxes<M> {
-    /// How many workers there were.
+    /// How many workers were started.
     pub fn count(&self) -> usize {
         self.workers.len()
     }
@@ -94,7 +93,7 @@ impl<M> Mailboxes<M> {
     /// Sends a message made by `message` to each worker that has not ended.
     pub fn send_all(&self, mut message: impl FnMut() -> M) {
         for worker in self.workers.iter().filter_map(WeakUnboundedSender::upgrade) {
-            // One that has ended has nothing to say.
+            // A worker that has ended needs no message.
             let _ = worker.send(message());
         }
     }
@@ -103,10 +102,10 @@ impl<M> Mailboxes<M> {
 impl<M: Send + 'static> Workers<M> {
     /// Starts `count` threads named `{name}-{index}`; each drives the future `main` makes for it,
     /// and with it every task that is spawned there (`tokio::task::spawn_local`).
-    /// When the future returns, what is still running on that worker is dropped.
+    /// When the future returns, the tasks that still run on that worker are dropped.
     ///
     /// # Errors
-    /// The kernel's, when a thread or its reactor cannot be had.
+    /// The kernel's, if it cannot start a thread or its reactor.
     pub fn start<F, Fut>(count: usize, name: &str, main: F) -> io::Result<Workers<M>>
     where
         F: Fn(WorkerContext<M>) -> Fut + Send + Sync + 'static,
@@ -141,7 +140,7 @@ impl<M: Send + 'static> Workers<M> {
     }
 
     /// As [`Workers::start`], but on the current thread and its runtime, which must be a local one: for
-    /// simulations, and for tests in one process. A panic of the main future is told as one of a task.
+    /// simulations, and for tests in one process. A panic of the main future is reported as a task's panic.
     pub fn start_here<F, Fut>(count: usize, main: F) -> Workers<M>
     where
         F: Fn(WorkerContext<M>) -> Fut,
@@ -171,12 +170,12 @@ impl<M: Send + 'static> Workers<M> {
         }
     }
 
-    /// How many there are.
+    /// How many workers there are.
     pub fn count(&self) -> usize {
         self.workers.len()
     }
 
-    /// A way to write to all of them that does not keep them running.
+    /// A way to send messages to all workers that does not keep the workers running.
     pub fn mailboxes(&self) -> Mailboxes<M> {
         let workers = self.workers.iter();
         Mailboxes {
@@ -189,7 +188,7 @@ impl<M: Send + 'static> Workers<M> {
         self.workers[worker].load.load(Ordering::Relaxed)
     }
 
-    /// Takes a seat on the worker with the fewest sessions; among equals, each in turn.
+    /// Takes a seat on the worker with the fewest sessions. Workers with equally many sessions take turns.
     pub fn least_loaded(&self) -> Seat {
         let count = self.workers.len();
         let first = self.next.fetch_add(1, Ordering::Relaxed);
@@ -212,7 +211,7 @@ impl<M: Send + 'static> Workers<M> {
     /// Sends a message made by `message` to each worker that has not ended.
     pub fn send_all(&self, mut message: impl FnMut() -> M) {
         for worker in &self.workers {
-            // A worker that has ended is told of by `next_end`.
+            // `next_end` reports a worker that has ended.
             let _ = worker.messages.send(message());
         }
     }
@@ -222,8 +221,8 @@ impl<M: Send + 'static> Workers<M> {
         self.ends.recv().await
     }
 
-    /// Closes every inbox and waits (blocking) until all threads are gone; returns the ends that
-    /// [`Workers::next_end`] has not told yet.
+    /// Closes every inbox and waits (blocking) until all threads have ended. Returns the ends that
+    /// [`Workers::next_end`] has not returned yet.
     pub fn join(mut self) -> Vec<(usize, WorkerEnd)> {
         for worker in self.workers {
             drop(worker.messages);
@@ -234,7 +233,7 @@ impl<M: Send + 'static> Workers<M> {
     }
 }
 
-/// A worker's thread, from first to last.
+/// The whole run of a worker's thread.
 fn run<M, Fut>(
     context: WorkerContext<M>,
     main: &impl Fn(WorkerContext<M>) -> Fut,
@@ -249,7 +248,7 @@ fn run<M, Fut>(
         .build_local(LocalOptions::default())
     {
         Ok(runtime) => runtime,
-        // The starter may have given up; then nobody needs to hear it.
+        // The starting thread may have given up; then the error is not needed.
         Err(error) => return drop(started.send(Err(error))),
     };
     let _ = started.send(Ok(()));
@@ -264,7 +263,7 @@ fn run<M, Fut>(
     let _ = report.send((index, end));
 }
 
-/// What a panic said.
+/// The text of a panic.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

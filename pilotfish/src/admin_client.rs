@@ -1,5 +1,6 @@
-//! A client of admin ports: the proxy's own for `pilotfish top` and the commands that look at a proxy, ProxySQL's for
-//! `pilotfish import`. One connection, made again when it has broken; every answer has a time limit.
+//! A client of admin ports: of the proxy's own for `pilotfish top` and the commands for a running proxy, of ProxySQL's
+//! for `pilotfish import`. It uses one connection, opens it again when it has broken, and limits the time of every
+//! answer.
 
 use std::time::Duration;
 
@@ -15,18 +16,19 @@ use crate::machine;
 
 /// How long an answer may take.
 const TIMEOUT_ANSWER: Duration = Duration::from_secs(30);
-/// How long one step of a login may take: longer than the whole answer, whose limit has a text of its own.
+/// How long one step of a login may take. It is longer than the limit of a whole answer, because that limit has a
+/// better message.
 const TIMEOUT_LOGIN: Duration = Duration::from_secs(60);
-/// The most that an answer may bring: as many rows as `admin.rows_max` allows at most, and four times the bytes that the
+/// The largest answer: as many rows as `admin.rows_max` allows at most, and four times the bytes that the
 /// admin port allows.
 const BOUNDS: ResultBounds = ResultBounds {
     rows: 10_000_000,
     bytes: 256 << 20,
 };
-/// Where the admin port is unless anybody says otherwise.
+/// The default address of the admin port.
 const DEFAULT_ADDRESS: &str = "127.0.0.1:4041";
 
-/// Where to connect, and as whom.
+/// The address and the account to connect with.
 #[derive(Clone, Debug)]
 pub struct AdminAddress {
     /// A host, or the path of a socket.
@@ -37,13 +39,13 @@ pub struct AdminAddress {
     pub user: String,
     /// The password.
     pub password: config::Secret,
-    /// Whether TLS is spoken.
+    /// Whether to use TLS.
     pub tls: bool,
-    /// What answers there.
+    /// The kind of server at the address.
     pub kind: PortKind,
 }
 
-/// What answers at an address.
+/// The kind of server at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortKind {
     /// The admin port of a Pilotfish.
@@ -84,14 +86,14 @@ impl PortKind {
     }
 }
 
-/// What a statement has answered.
+/// The answer to a statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultRows {
     /// The columns' names.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<Cell>>,
-    /// Rows that a statement without a result has changed.
+    /// The number of rows that a statement without a result changed.
     pub affected: u64,
 }
 
@@ -100,7 +102,7 @@ pub struct ResultRows {
 pub enum Cell {
     /// NULL.
     Null,
-    /// A number, as it is written.
+    /// A number, in its text form.
     Number(String),
     /// A text.
     Text(String),
@@ -132,7 +134,7 @@ impl Cell {
         }
     }
 
-    /// The text with control characters escaped: a terminal would obey them.
+    /// The text with control characters escaped, because a terminal would act on them.
     pub fn printable(&self) -> String {
         let text = self.text();
         match text.contains(char::is_control) {
@@ -171,10 +173,10 @@ impl From<ResultSet> for ResultRows {
 }
 
 impl AdminAddress {
-    /// What the arguments say, and the settings where they say nothing.
+    /// The address from the arguments; from the settings if the arguments do not say.
     ///
     /// # Errors
-    /// What is missing, or cannot be read.
+    /// A value is missing, or cannot be read.
     pub fn of(arguments: &AdminArguments) -> Result<Self, String> {
         let config = match &arguments.config {
             Some(path) => {
@@ -223,7 +225,7 @@ impl AdminAddress {
     /// An address `HOST:PORT`, or the path of a socket.
     ///
     /// # Errors
-    /// If it is none.
+    /// The text is no such address.
     pub fn parse(
         address: &str,
         kind: PortKind,
@@ -262,10 +264,10 @@ impl std::fmt::Display for AdminAddress {
     }
 }
 
-/// A password, or what is where it says.
+/// A password: the text itself, or the content of the file or variable that it names.
 ///
 /// # Errors
-/// If the file or the variable cannot be read.
+/// The file or the variable cannot be read.
 pub fn secret(text: &str) -> Result<config::Secret, String> {
     if let Some(path) = text.strip_prefix("file:") {
         let read = std::fs::read_to_string(path);
@@ -291,10 +293,10 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// Connects with the first statement. `schema` is the default one.
+    /// A client that connects with the first statement. `schema` is the default schema.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new(address: &AdminAddress, schema: &str) -> Result<Self, AdminError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -311,7 +313,7 @@ impl AdminClient {
     /// Runs a statement.
     ///
     /// # Errors
-    /// In words, with what to do when there is no connection; the connection is made again next time.
+    /// The error in words, and what to do if there is no connection; the next statement connects again.
     pub fn query(&mut self, sql: &str) -> Result<ResultRows, AdminError> {
         let (client, options) = (&mut self.client, &self.options);
         let falls_back = self.address.kind == PortKind::Server;
@@ -330,7 +332,8 @@ impl AdminClient {
     }
 }
 
-/// How to log in at an address. No certificate is checked: what is proven here is who asks, on a machine that is known.
+/// The options for a login at an address. No certificate is checked, because the password is the only proof that is
+/// needed.
 fn options(address: &AdminAddress, schema: &str) -> ClientOptions {
     let host = address.host.clone();
     ClientOptions {
@@ -350,7 +353,7 @@ fn options(address: &AdminAddress, schema: &str) -> ClientOptions {
     }
 }
 
-/// Runs a statement. If it ends in another way than by an answer of the server, the connection is not kept.
+/// Runs a statement. If it ends without an answer of the server, the connection is dropped.
 async fn query(
     client: &mut Option<BackendClient>,
     options: &ClientOptions,
@@ -374,7 +377,7 @@ async fn query(
     })
 }
 
-/// Connects. A server with which TLS does not come about is tried without it.
+/// Connects. If TLS with a server fails, the connection is tried without TLS.
 async fn connect(options: &ClientOptions, falls_back: bool) -> Result<BackendClient, ClientError> {
     let entropy = machine::entropy();
     match BackendClient::connect(options, &entropy).await {
@@ -390,7 +393,7 @@ async fn connect(options: &ClientOptions, falls_back: bool) -> Result<BackendCli
     }
 }
 
-/// What has happened, and what to do.
+/// The error in words, and what to do.
 fn describe(address: &AdminAddress, error: &ClientError) -> AdminError {
     let (title, hint) = (address.kind.title(), address.kind.hint());
     match &error.server {

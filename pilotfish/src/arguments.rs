@@ -1,6 +1,5 @@
-//! The command line: which command, and the settings that its options give. Every setting of the
-//! registry is an option, and so is every option of MySQL Proxy; values are read and checked where
-//! the file's are, in `config`.
+//! The command line: the command, and the settings that options give. Every setting of the registry is an option, and
+//! so is every option of MySQL Proxy; the crate `config` reads and checks their values, as it does those of the file.
 
 mod admin;
 mod ask;
@@ -43,51 +42,51 @@ pub use schema::{SchemaArguments, SchemaCommand, SchemaDiffArguments, SchemaExpo
 pub use shell::{CompletionsArguments, ManArguments};
 pub use top::TopArguments;
 
-/// What the program is to do.
+/// The command that the program runs.
 #[derive(Debug)]
 pub enum Command {
-    /// Be the proxy.
+    /// Run the proxy.
     Serve(ServeArguments),
-    /// Look at the configuration only.
+    /// Check the configuration only.
     Check(ServeArguments),
-    /// Be the proxy in front of servers of its own.
+    /// Run the proxy in front of servers that it starts itself.
     Sandbox(SandboxArguments),
-    /// Tell where a statement would go.
+    /// Explain where a statement would go.
     Explain(ExplainArguments),
-    /// Tell what a reload would change.
+    /// Show what a reload would change.
     Plan(PlanArguments),
-    /// Ask the backends how they are.
+    /// Show the state of the backends.
     Probe(ProbeArguments),
-    /// Tell whether a proxy on this machine answers.
+    /// Check whether a proxy on this machine answers.
     Health(HealthArguments),
-    /// Look at a proxy that runs, or change it.
+    /// Show the state of a running proxy, or change it.
     Console(Console),
     /// Print completions for a shell.
     Completions(CompletionsArguments),
     /// Write pages for man(1).
     Man(ManArguments),
-    /// Show a proxy that runs.
+    /// Show live figures of a running proxy.
     Top(TopArguments),
-    /// Look at a server and write a first configuration.
+    /// Examine a server and write a first configuration.
     Init(InitArguments),
     /// Take over the configuration of another proxy.
     Import(ImportArguments),
     /// Print binary log files.
     Binlog(BinlogArguments),
-    /// Tell what schemas were.
+    /// Show former states of schemas.
     Schema(SchemaArguments),
     /// Run or check Lua scripts.
     Lua(LuaArguments),
 }
 
-/// Where the proxy's settings come from.
+/// The sources of the proxy's settings.
 #[derive(Debug)]
 pub struct ServeArguments {
-    /// Our configuration file.
+    /// Pilotfish's configuration file.
     pub config: Option<PathBuf>,
     /// MySQL Proxy's configuration file.
     pub defaults_file: Option<PathBuf>,
-    /// The settings among the options.
+    /// The settings among the options, with their values.
     options: Vec<ParsedOption>,
 }
 
@@ -99,7 +98,7 @@ struct ParsedOption {
     words: Vec<String>,
 }
 
-/// The words stay out of it; one may be a password.
+/// The values are left out, because a value may be a password.
 impl fmt::Debug for ParsedOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--{} …", self.option.name())
@@ -109,9 +108,9 @@ impl fmt::Debug for ParsedOption {
 /// An option that the command line can have.
 #[derive(Clone, Copy)]
 enum SettingOption {
-    /// A setting or a list of backends, under our name for it.
+    /// A setting or a list of backends, under its present name.
     Ours(&'static str),
-    /// A setting, under the name that it had in the last version, and under today's.
+    /// A setting under the name it had in the last version, with its present name.
     Old(&'static str, &'static str),
     /// An option of MySQL Proxy.
     Theirs(&'static Legacy),
@@ -179,7 +178,7 @@ impl Command {
 }
 
 impl ServeArguments {
-    /// Reads the files and the options, as at start, so at every reload.
+    /// Reads the files and the options, at start and at every reload.
     ///
     /// # Errors
     /// Every fault there is.
@@ -187,7 +186,8 @@ impl ServeArguments {
         self.read().map(|(loaded, _)| loaded)
     }
 
-    /// The same, with the text of our file; without one, with all that was given as such a text.
+    /// As [`Self::load`]; also returns the text of the configuration file. Without a file, the text has all settings
+    /// that were given.
     ///
     /// # Errors
     /// Every fault there is.
@@ -198,14 +198,14 @@ impl ServeArguments {
             return Ok((self.load_draft(&draft)?, draft));
         }
         let loaded = self.load_with(|overrides| {
-            // One that cannot be read is a fault like others.
+            // If the file cannot be read, that is a fault like others.
             Config::load_and_ask(self.config.as_deref(), overrides, rules::faults)
         })?;
         let draft = Draft::of_config(&loaded.config);
         Ok((loaded, draft))
     }
 
-    /// What a text says that may come to stand in our file, or that stands for all that was given.
+    /// Loads a text that may become the configuration file, or that has all settings if there is no file.
     ///
     /// # Errors
     /// Every fault there is.
@@ -219,7 +219,7 @@ impl ServeArguments {
         })
     }
 
-    /// Settings that win over our file's, each with its option.
+    /// Settings on the command line that override the file's, each with its option.
     pub fn setting_overrides(&self) -> Vec<(&'static str, String)> {
         if self.config.is_none() {
             return Vec::new();
@@ -249,7 +249,7 @@ impl ServeArguments {
         Err([options.faults, loaded.err().unwrap_or_default()].concat())
     }
 
-    /// What the settings come from, for people: the file's name, or "the command line".
+    /// The source of the settings, for people: the file's name, or "the command line".
     pub fn source(&self) -> String {
         let file = self.config.as_ref().or(self.defaults_file.as_ref());
         file.map_or_else(
@@ -299,7 +299,7 @@ impl ServeArguments {
     }
 }
 
-/// Joins what several options say to one setting: `--backend a -b b` is two backends.
+/// Joins the values of several options for one setting: `--backend a -b b` is two backends.
 fn joined(overrides: Vec<Override>) -> Vec<Override> {
     let mut joined: Vec<Override> = Vec::new();
     for given in overrides {
@@ -318,7 +318,8 @@ fn joined(overrides: Vec<Override>) -> Vec<Override> {
 }
 
 impl SettingOption {
-    /// Every option that gives a setting; where MySQL Proxy's has our name, it is ours.
+    /// Every option that gives a setting. If MySQL Proxy's option has the name of a setting, it counts as the
+    /// setting's.
     fn all() -> impl Iterator<Item = Self> {
         let ours = LIST_OPTIONS.iter().map(|list| list.list);
         let ours = ours
@@ -334,7 +335,7 @@ impl SettingOption {
         ours.chain(old).chain(theirs.map(Self::Theirs))
     }
 
-    /// Its long name without dashes; clap knows it by that, too.
+    /// Its long name without dashes; clap uses the same name as id.
     fn name(self) -> String {
         match self {
             Self::Ours(setting) | Self::Old(setting, _) => setting.replace(['.', '_'], "-"),
@@ -356,7 +357,7 @@ impl SettingOption {
         }
     }
 
-    /// What was given for it, if it was.
+    /// The values given for it; `None` if it was not given.
     fn given(self, matches: &ArgMatches) -> Option<ParsedOption> {
         let name = self.name();
         let on_command_line = clap::parser::ValueSource::CommandLine;
@@ -386,7 +387,7 @@ impl SettingOption {
     }
 }
 
-/// The options given, in their order, so that the last of two for one setting wins.
+/// The given options in order, so that the last of two options for one setting wins.
 fn parsed_options(matches: &ArgMatches) -> Vec<ParsedOption> {
     let mut given: Vec<_> = SettingOption::all()
         .filter_map(|known| known.given(matches))
@@ -458,7 +459,7 @@ pub fn command_line() -> clap::Command {
     with_console(command)
 }
 
-/// The commands for a proxy that runs; the help flag of the others is switched off above them.
+/// Adds the commands for a running proxy. clap's help flag is disabled above them, so each gets a help flag of its own.
 fn with_console(command: clap::Command) -> clap::Command {
     let own = Console::augment_subcommands(clap::Command::new("pilotfish"));
     let help = || Arg::new("help").long("help").short('h').help("Print this");

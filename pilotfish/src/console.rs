@@ -1,4 +1,4 @@
-//! Commands for a proxy that runs: each is a statement or two over its admin port.
+//! Commands for a running proxy: each runs a statement or two over its admin port.
 
 mod shown;
 mod status;
@@ -11,7 +11,7 @@ use crate::arguments::{BackendArguments, Console};
 use crate::table::{Style, table};
 use shown::Shown;
 
-/// The admin port cannot be reached.
+/// Exit code: the admin port cannot be reached.
 const UNREACHABLE: u8 = 3;
 
 /// Runs a command; the exit codes are in its help.
@@ -23,7 +23,7 @@ pub fn console(command: &Console) -> ExitCode {
     });
     match shown {
         Ok(shown) => {
-            // Nobody is left to learn of it when standard output is closed.
+            // If standard output is closed, the error cannot be reported.
             let _ = std::io::stdout().write_all(shown.text.as_bytes());
             ExitCode::from(u8::from(!shown.is_well))
         }
@@ -102,7 +102,7 @@ fn settings(part: Option<&str>, changed: bool) -> String {
     )
 }
 
-/// Changes a setting, and writes the file if that is wanted.
+/// Changes a setting, and saves the file if wanted.
 fn set(
     client: &mut AdminClient,
     name: &str,
@@ -132,7 +132,7 @@ fn set(
     ))
 }
 
-/// Saves if that is wanted, and says whether the file has the setting as it is now.
+/// Saves the file if wanted. Returns whether the file has the setting's present value.
 fn saved(client: &mut AdminClient, save: bool, setting: &str) -> Result<&'static str, AdminError> {
     if save {
         client.query("SAVE")?;
@@ -146,7 +146,7 @@ fn saved(client: &mut AdminClient, save: bool, setting: &str) -> Result<&'static
     })
 }
 
-/// Drains or disables a backend, or takes it back.
+/// Drains or disables a backend, or undoes that.
 fn switch(
     client: &mut AdminClient,
     one: &BackendArguments,
@@ -188,7 +188,7 @@ fn switch(
     Ok(done(&format!("{} {becomes}; {saved}", one.backend), json))
 }
 
-/// A text in an SQL statement.
+/// A text as a string in SQL.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }

@@ -1,5 +1,5 @@
-//! The file of digests that were seen of late: a running proxy writes it, `pilotfish plan` reads it.
-//! A line each, with tabs between: how often, the user, the default schema, the digest.
+//! The file of recently seen digests: a running proxy writes it, `pilotfish plan` reads it.
+//! Each line has, separated by tabs, the count, the user, the default schema and the digest.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -17,12 +17,12 @@ const TITLE: &str = "# Digests that Pilotfish has seen: count, user, schema, dig
 /// Writes the file from time to time.
 pub struct Notes {
     written: Instant,
-    /// The log knows that it cannot be written.
+    /// The log already says that the file cannot be written.
     has_failed: bool,
 }
 
 impl Notes {
-    /// Nothing is written yet, and nothing is due.
+    /// Begins without writing; the first write is due after an interval.
     pub fn new() -> Self {
         Self {
             written: Instant::now(),
@@ -30,21 +30,21 @@ impl Notes {
         }
     }
 
-    /// Writes the file if that is due.
+    /// Writes the file if a write is due.
     pub async fn keep(&mut self, config: &StatementStatsConfig, plane: &DataPlane) {
         if self.written.elapsed() >= config.plan_interval {
             self.write(config, plane).await;
         }
     }
 
-    /// Writes the file, if one is wanted.
+    /// Writes the file, if one is configured.
     pub async fn write(&mut self, config: &StatementStatsConfig, plane: &DataPlane) {
         let Some(file) = config.plan_file.clone() else {
             return;
         };
         self.written = Instant::now();
         let Some(seen) = plane.seen_digests().await else {
-            // What the file has is more than what could be told now.
+            // A worker did not answer, so the file has more digests than the workers that did.
             return;
         };
         let lines = lines(seen);
@@ -61,7 +61,7 @@ impl Notes {
     }
 }
 
-/// All workers' together, the most frequent first.
+/// The digests of all workers, the most frequent first.
 fn lines(seen: Vec<SeenDigest>) -> String {
     let mut all = HashMap::new();
     for SeenDigest {
@@ -71,7 +71,8 @@ fn lines(seen: Vec<SeenDigest>) -> String {
         count,
     } in seen
     {
-        // A name in quotes may hold anything; what would not stand on a line of its own is left out.
+        // Quoted names may contain any character. A digest with control characters is left out, because it would not
+        // fit on one line.
         let is_plain = |text: &str| !text.contains(|it: char| it.is_control());
         if is_plain(&text) && is_plain(&user) && is_plain(&schema) {
             *all.entry((user, schema, text)).or_insert(0u64) += count;
@@ -86,7 +87,7 @@ fn lines(seen: Vec<SeenDigest>) -> String {
     lines
 }
 
-/// Whoever reads the file finds the old one or the new one.
+/// Replaces the file as a whole: a reader sees the old one or the new one.
 fn replace(file: &Path, lines: &str) -> io::Result<()> {
     let mut name = file.as_os_str().to_owned();
     name.push(".new");
@@ -101,10 +102,10 @@ fn replace(file: &Path, lines: &str) -> io::Result<()> {
     std::fs::rename(&name, file)
 }
 
-/// What stands in the file.
+/// The digests in the file.
 ///
 /// # Errors
-/// It cannot be read, or has a line of another kind.
+/// The file cannot be read, or has a malformed line.
 pub fn read(file: &Path) -> Result<Vec<SeenDigest>, String> {
     let fault = |what: &dyn std::fmt::Display| format!("{}: {what}", file.display());
     let bytes = std::fs::read(file).map_err(|error| fault(&error))?;

@@ -1,6 +1,6 @@
-//! The configuration while administrators change it: what the file said when it was last read, and what holds
-//! instead. Both are texts; a change is an edit of the second, which is then loaded, checked and applied as a
-//! file is at a reload.
+//! The configuration while administrators change it: the file's text when it was last read, and the text that is in
+//! effect instead. A change edits the second text; the result is then loaded, checked and applied like a file at a
+//! reload.
 
 mod file;
 mod guard;
@@ -15,32 +15,32 @@ use crate::arguments::ServeArguments;
 use crate::reloading::Reloading;
 use crate::rules;
 
-/// How long an administrator waits for backends' names to be looked up.
+/// How long an administrator's request waits until backends' names are resolved.
 const TIMEOUT_SETTLED: Duration = Duration::from_secs(5);
 
 /// See the module.
 pub struct Editing<'a> {
     arguments: Option<&'a ServeArguments>,
     events: Arc<Events>,
-    /// The file as it was read or written last; without a file, what was given at the start.
+    /// The file as it was last read or written; without a file, the settings given at the start.
     saved: Version,
-    /// What holds, as far as it needs no restart.
+    /// The configuration in effect; changes that need a restart are in it, too.
     current: Version,
 }
 
-/// A text and what it says.
+/// A text and the configuration that it means.
 #[derive(Clone)]
 struct Version {
     draft: Draft,
     config: Arc<Config>,
-    /// What was told of it.
+    /// The warnings about it.
     warnings: Vec<String>,
 }
 
 type Answer = Result<EditOutcome, Refused>;
 
 impl<'a> Editing<'a> {
-    /// Begins with what was loaded, and the text that said so.
+    /// Begins with the loaded configuration and its text.
     pub fn new(
         arguments: Option<&'a ServeArguments>,
         (draft, warnings): (Draft, &[Fault]),
@@ -60,7 +60,7 @@ impl<'a> Editing<'a> {
         }
     }
 
-    /// Reads the file again, as a SIGHUP wants it: what has not been saved is given up.
+    /// Reads the file again, on SIGHUP. Changes that were not saved are lost.
     pub fn reload(&mut self, reloading: &Reloading<'_>) {
         let Some(arguments) = self.arguments else {
             return tracing::info!("SIGHUP: there is no file to read again");
@@ -113,7 +113,7 @@ impl<'a> Editing<'a> {
         );
     }
 
-    /// Grants a wish, or says why not.
+    /// Handles a request and sends the answer.
     pub fn answer(&mut self, wish: Wish, reloading: &Reloading<'_>) {
         let Wish {
             user,
@@ -138,7 +138,7 @@ impl<'a> Editing<'a> {
             }
         };
         if !is_applied || told.is_err() {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             return drop(answer.send(told));
         }
         let settled = reloading.control.settled();
@@ -174,7 +174,7 @@ impl<'a> Editing<'a> {
             .collect();
         if !edits.is_empty() {
             let holds = self.current.draft.sketch().map_err(refused)?;
-            // What they were made of may hold no more; COMMIT would say the same.
+            // If the changes do not fit the current configuration any more, COMMIT would also refuse them as outdated.
             let drafted = self.current.draft.with(edits).and_then(|it| it.sketch());
             let drafted = drafted.map_err(|_| Refused::Outdated)?;
             differences.extend(diff(&holds, &drafted).into_iter().map(|change| Difference {
@@ -185,7 +185,8 @@ impl<'a> Editing<'a> {
         Ok(EditOutcome::Differences(differences))
     }
 
-    /// What these changes would come to; whatever would refuse them refuses that.
+    /// Checks changes: what they would change, and whether they would be refused. Refusals are the same as at a real
+    /// change.
     fn check(&self, user: &str, edits: &[Edit], reloading: &Reloading<'_>) -> Answer {
         let (_, loaded) = self.loaded_with(user, edits)?;
         reloading.check(&loaded.config).map_err(Refused::Because)?;
@@ -199,7 +200,7 @@ impl<'a> Editing<'a> {
         Ok(EditOutcome::Checked(changes.collect(), warnings))
     }
 
-    /// What would hold with these changes, if they may be made.
+    /// The configuration with these changes, if they are allowed.
     fn loaded_with(&self, user: &str, edits: &[Edit]) -> Result<(Draft, Loaded), Refused> {
         if let Some(arguments) = self.arguments
             && let Some(name) = guard::overridden(arguments, edits)
@@ -285,7 +286,7 @@ impl<'a> Editing<'a> {
         self.events.note(EventKind::File, file, text, user);
     }
 
-    /// The file is what holds.
+    /// Makes this text both the saved and the current one.
     fn begin_again(&mut self, draft: Draft, loaded: Loaded) {
         self.current = Version::of(draft, loaded);
         self.saved = self.current.clone();
@@ -311,8 +312,8 @@ impl Version {
         }
     }
 
-    /// What is worth telling whoever has changed this one: warnings that are new, and what of the changes comes
-    /// later; `late` is all that does.
+    /// Remarks for the administrator who made a change: new warnings, and which of the changes take effect at a restart
+    /// only; `late` has all settings that wait for a restart.
     fn news(&self, warnings: &[Fault], changes: &[Change], late: &[Change]) -> Vec<String> {
         let mut news = placeless(warnings);
         news.retain(|warning| !self.warnings.contains(warning));
@@ -339,7 +340,7 @@ fn refused(faults: Vec<Fault>) -> Refused {
     Refused::Because(placeless(&faults))
 }
 
-/// Faults without their places: their text stands in no file.
+/// Faults without their locations, because their text is in no file.
 fn placeless(faults: &[Fault]) -> Vec<String> {
     let faults = faults.iter().cloned();
     let place = |fault| Fault {

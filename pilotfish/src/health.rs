@@ -1,4 +1,4 @@
-//! `pilotfish health`: whether a proxy on this machine answers. It is for the health check of a container, whose image
+//! `pilotfish health`: checks whether a proxy on this machine answers, for the health check of a container, whose image
 //! has no shell and no other program.
 
 use std::io::{self, Read, Write};
@@ -16,10 +16,10 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
-/// Every answer begins so, also that of a port which demands TLS.
+/// The start of every answer, also that of a port that requires TLS.
 const ANSWER: &[u8] = b"HTTP/1.1 ";
 
-/// Asks; the exit code is 1 if the proxy does not answer.
+/// Asks the proxy; the exit code is 1 if it does not answer.
 pub fn health(arguments: &HealthArguments) -> ExitCode {
     match ask_proxy(arguments) {
         Ok(()) => {

@@ -1,5 +1,5 @@
-//! `pilotfish init`: asks a server what it is and which others replicate with it, creates the monitor account, writes a
-//! commented file, checks it, and says what was found and what to do next.
+//! `pilotfish init`: asks a server for its kind and for the servers that replicate with it, creates the monitor
+//! account, writes a commented file, checks the file, and reports the findings and the next steps.
 
 mod file;
 mod findings;
@@ -18,11 +18,11 @@ use crate::rules;
 
 use findings::Findings;
 
-/// Writes the file; the exit code is 1 when it is not written.
+/// Writes the file; the exit code is 1 if it was not written.
 pub fn init(arguments: &InitArguments) -> ExitCode {
     match set_up(arguments) {
         Ok(report) => {
-            // Nobody is left to learn of it when standard output is closed.
+            // If standard output is closed, the error cannot be reported.
             let _ = std::io::stdout().write_all(report.as_bytes());
             ExitCode::SUCCESS
         }
@@ -57,7 +57,7 @@ fn set_up(arguments: &InitArguments) -> Result<String, String> {
     Ok(file::report(arguments, &findings, &monitor))
 }
 
-/// Where the server is, and as whom to ask: from the flags, else from the terminal.
+/// The server's address and account: from the flags, else from the terminal.
 fn address(arguments: &InitArguments) -> Result<AdminAddress, String> {
     let server = match &arguments.server {
         Some(server) => server.clone(),

@@ -9,29 +9,29 @@ use net::{Endpoint, Listener};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Clients accepted that no worker has been found for yet; as good as none wait here.
+/// The most accepted clients that wait for a worker; usually almost none wait.
 const ACCEPTED_MAX: usize = 256;
 
 /// A listening socket.
 pub struct Bound {
     /// The socket.
     pub listener: Listener,
-    /// What is configured of it.
+    /// The configuration of the listener.
     pub config: Arc<ListenerConfig>,
 }
 
 /// A client that has connected.
 pub struct Client {
-    /// Its socket, and where it comes from.
+    /// Its socket and its address.
     pub accepted: Accepted,
-    /// What is configured of its listener.
+    /// The configuration of its listener.
     pub listener: Arc<ListenerConfig>,
 }
 
-/// Binds everything configured, or takes the sockets that the service manager handed over.
+/// Binds the configured addresses, or takes the sockets that the service manager handed over.
 ///
 /// # Errors
-/// The address and the kernel's word.
+/// The address and the kernel's error.
 pub fn bind(config: &Config) -> Result<Vec<Bound>, String> {
     let inherited = Listener::inherited().map_err(|error| format!("inherited sockets: {error}"))?;
     if !inherited.is_empty() {
@@ -51,7 +51,7 @@ pub fn bind(config: &Config) -> Result<Vec<Bound>, String> {
         .collect()
 }
 
-/// A listener of which nothing but the address is said.
+/// A listener for which only the address is configured.
 fn plain(address: &ListenAddress) -> ListenerConfig {
     ListenerConfig {
         address: address.clone(),
@@ -59,8 +59,8 @@ fn plain(address: &ListenAddress) -> ListenerConfig {
     }
 }
 
-/// Takes the service manager's sockets, which are all there is: one with the address of a
-/// `[[listener]]` is that listener.
+/// Takes the service manager's sockets in place of the configured addresses. A socket with the address of a
+/// `[[listener]]` gets that listener's configuration.
 fn adopt(inherited: Vec<Listener>, config: &Config) -> Vec<Bound> {
     for configured in &config.listeners {
         let is_handed_over = |listener: &Listener| is_at(listener.endpoint(), &configured.address);
@@ -86,7 +86,7 @@ fn adopt(inherited: Vec<Listener>, config: &Config) -> Vec<Bound> {
         .collect()
 }
 
-/// Whether a socket has this address. systemd makes a port alone one of `[::]`, we one of `0.0.0.0`.
+/// Whether a socket has this address. A port without an address is `[::]` for systemd, and `0.0.0.0` for the proxy.
 fn is_at(endpoint: &Endpoint, address: &ListenAddress) -> bool {
     match (endpoint, address) {
         (Endpoint::Tcp(one), ListenAddress::Tcp(other)) => {
@@ -112,14 +112,14 @@ fn address(endpoint: &Endpoint) -> ListenAddress {
     }
 }
 
-/// Accepts on all listeners until dropped; then they are closed.
+/// Accepts on all listeners until it is dropped; then the listeners are closed.
 pub struct Listening {
     tasks: JoinSet<()>,
     clients: mpsc::Receiver<Client>,
 }
 
 impl Listening {
-    /// Begins to accept.
+    /// Starts to accept.
     pub fn start(listeners: Vec<Bound>) -> Self {
         let (sender, clients) = mpsc::channel(ACCEPTED_MAX);
         let mut tasks = JoinSet::new();
@@ -129,7 +129,7 @@ impl Listening {
         Self { tasks, clients }
     }
 
-    /// The next client. Never, when no listener is left.
+    /// The next client. It never resolves if no listener is left.
     pub async fn next(&mut self) -> Client {
         match self.clients.recv().await {
             Some(client) => client,

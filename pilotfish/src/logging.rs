@@ -18,7 +18,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt};
 
-/// The running log; what a reload changes goes through here.
+/// The running log; a reload applies its changes to it.
 pub struct Log {
     level: Handle<LevelFilter, Registry>,
     output: Output,
@@ -26,17 +26,17 @@ pub struct Log {
 }
 
 impl Drop for Log {
-    /// What was kept back in the last second is told.
+    /// Reports the lines that were held back in the last second.
     fn drop(&mut self) {
         self.bound.log_kept();
     }
 }
 
 impl Log {
-    /// Begins to log. Panics are logged too: one ends its session, not the proxy.
+    /// Starts to log. Panics are logged too: a panic ends its session, not the proxy.
     ///
     /// # Errors
-    /// The kernel's: the file cannot be opened.
+    /// The kernel's error: the file cannot be opened.
     pub fn start(config: &LogConfig) -> io::Result<Log> {
         let output = Output::open(config.file.clone())?;
         let (filter, level) = reload::Layer::new(level_filter(config.level));
@@ -68,10 +68,10 @@ impl Log {
         })
     }
 
-    /// Applies what a reload may change, and opens the file again, which may have been rotated.
+    /// Applies the settings that a reload may change, and opens the file again, because it may have been rotated.
     ///
     /// # Errors
-    /// The kernel's: the file cannot be opened; the old one is written on.
+    /// The kernel's error: the file cannot be opened; the log continues in the old file.
     pub fn reload(&self, config: &LogConfig) -> io::Result<()> {
         let _ = self.level.reload(level_filter(config.level));
         self.reopen()
@@ -80,7 +80,7 @@ impl Log {
     /// Opens the file again.
     ///
     /// # Errors
-    /// The kernel's: the file cannot be opened; the old one is written on.
+    /// The kernel's error: the file cannot be opened; the log continues in the old file.
     pub fn reopen(&self) -> io::Result<()> {
         self.output.reopen()
     }
@@ -114,7 +114,7 @@ where
     }
 }
 
-/// Where lines go.
+/// The output of the log.
 #[derive(Clone)]
 struct Output {
     path: Option<PathBuf>,
@@ -153,7 +153,7 @@ impl<'a> MakeWriter<'a> for Output {
     }
 }
 
-/// One line of the log; the layer writes it whole.
+/// One line of the log; the layer writes it as a whole.
 struct LogLine {
     file: Option<Arc<RwLock<File>>>,
 }

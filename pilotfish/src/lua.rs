@@ -1,5 +1,5 @@
-//! `pilotfish lua`: a script in the embedded interpreter, by hand, or scripts looked at only. No limits
-//! hold, and there is no `proxy`: nobody is connected.
+//! `pilotfish lua`: runs or checks scripts in the embedded interpreter. There are no limits, and
+//! no `proxy`, because there is no client.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -15,7 +15,7 @@ use config::Config;
 use crate::arguments::LuaArguments;
 use crate::machine;
 
-/// Runs a script or checks several; the exit code is 1 when something is wrong.
+/// Runs a script or checks several; the exit code is 1 if a script fails.
 pub fn lua(arguments: &LuaArguments) -> ExitCode {
     let setup = Setup {
         lua_path: arguments.lua_path.clone(),
@@ -40,7 +40,7 @@ fn failed(text: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Compiles scripts as the proxy does; tells of each that is faulty.
+/// Compiles scripts as the proxy does, and reports each faulty one.
 fn check(interpreter: &Interpreter, arguments: &LuaArguments) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for path in arguments.words.iter().map(Path::new) {
@@ -52,7 +52,7 @@ fn check(interpreter: &Interpreter, arguments: &LuaArguments) -> ExitCode {
     code
 }
 
-/// What is wrong with the scripts of a configuration: those that cannot be read or compiled.
+/// The faults of the scripts in a configuration: those that cannot be read or compiled.
 pub fn faults(config: &Config) -> Vec<String> {
     let scripts = config.all_scripts();
     if scripts.is_empty() {
@@ -75,7 +75,7 @@ pub fn faults(config: &Config) -> Vec<String> {
     scripts.iter().filter_map(fault).collect()
 }
 
-/// Runs a file as the stand-alone interpreter would: `...` and `arg` are the arguments.
+/// Runs a file like the stand-alone interpreter: `...` and `arg` are the arguments.
 fn run(interpreter: &Interpreter, arguments: &LuaArguments) -> Result<(), String> {
     let (file, words) = arguments.words.split_first().ok_or("which script?")?;
     let path = Path::new(file);
@@ -99,7 +99,7 @@ fn string(lua: &Lua, text: &OsStr) -> mlua::Result<Value> {
         .map(Value::String)
 }
 
-/// Without a first line that begins with `#`; its end stays, so that lines count right.
+/// The text without a first line that begins with `#`. The line's end stays, so that line numbers are right.
 fn without_shebang(text: &[u8]) -> &[u8] {
     match text.first() {
         Some(b'#') => {
@@ -110,7 +110,7 @@ fn without_shebang(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What scripts log goes to whoever runs them.
+/// Writes the log lines of scripts to standard error.
 struct StandardError;
 
 impl Log for StandardError {

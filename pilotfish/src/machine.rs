@@ -1,4 +1,4 @@
-//! What this process takes from its machine: the clock, random bytes and threads.
+//! The inputs that this process takes from its machine: the clock, random bytes and threads.
 
 use std::thread;
 use std::time::{Instant, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 use aws_lc_rs::rand;
 use system::{Clock, Entropy, NoEntropy, System, Threads};
 
-/// All of it.
+/// The clock, the randomness and the threads of the machine.
 pub fn system() -> System {
     System {
         clock: clock(),

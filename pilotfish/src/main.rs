@@ -1,4 +1,4 @@
-//! `pilotfish`: read what is to be done, do it, say how it ended.
+//! `pilotfish`: reads the command, runs it, and reports how it ended.
 //!
 //! ```text
 //!   arguments ──► Command ─┬─ serve      the proxy: files, signals, ports, logs
@@ -51,8 +51,8 @@ use std::process::ExitCode;
 use arguments::Command;
 use serve::Serving;
 
-/// Keeps sizes apart: a login's memory, freed when the session goes quiet, serves the next login
-/// and is not nibbled at by small things. Measured with 10,000 idle sessions: see docs/benchmarks.md.
+/// The allocator keeps sizes apart, so the memory of a login, freed when the session is idle, serves the next login
+/// and is not broken up by small allocations. Measured with 10,000 idle sessions: see docs/benchmarks.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,13 +1,13 @@
-//! Files that commands write: new ones, which hold passwords, so only their owner may read them.
+//! Writes new files for commands. The files hold passwords, so only their owner may read them.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Writes a file that is not there yet.
+/// Writes a file that does not exist yet.
 ///
 /// # Errors
-/// If it is, or cannot be written.
+/// The file exists, or cannot be written.
 pub fn write(text: &str, path: &Path) -> Result<(), String> {
     let shown = path.display();
     let file = std::fs::OpenOptions::new()
@@ -25,10 +25,10 @@ pub fn write(text: &str, path: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot write {shown}: {error}"))
 }
 
-/// A password that nobody can guess: 24 letters and digits, and what password rules of servers ask for.
+/// A random password: 24 letters and digits, and the characters that password rules of servers require.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn random_password() -> std::io::Result<String> {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut bytes = [0; 24];

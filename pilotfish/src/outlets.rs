@@ -1,4 +1,4 @@
-//! Where the proxy writes and sends what is noted of statements and logins.
+//! The outlets for records of statements and logins.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use worker::ChangeOrigins;
 use crate::journals::Journals;
 use crate::telemetry::{Exporter, Sights};
 
-/// The ways out for what is noted of statements and logins: the logs' files, the collector of spans, and the schema
+/// The outlets for records of statements and logins: the log files, the collector of spans, and the schema
 /// history.
 pub struct Outlets {
     pub journal: Arc<Journal>,
@@ -35,7 +35,7 @@ impl Outlets {
         })
     }
 
-    /// Writes and sends what is left.
+    /// Writes and sends the remaining records.
     pub fn end(self) {
         self.journals.end();
         self.exporter.end();

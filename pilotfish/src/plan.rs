@@ -1,5 +1,5 @@
-//! `pilotfish plan`: what a reload would change, and which statements it would send elsewhere. The
-//! statements are those in the rules of both files, in their tests, in a list, and those that a proxy has seen.
+//! `pilotfish plan`: what a reload would change, and which statements it would route differently. The statements come
+//! from the rules of both files, from the rules' tests, from a list, and from the digests that a proxy has seen.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,11 +14,11 @@ use crate::arguments::{AskerArguments, PlanArguments};
 use crate::digests;
 use crate::explain::{ExplainedStatement, Outlook};
 
-/// Prints the plan; the exit code is 1 when either file is faulty, or the list cannot be read.
+/// Prints the plan; the exit code is 1 if a file is faulty, or if the list cannot be read.
 pub fn plan(arguments: &PlanArguments) -> ExitCode {
     match describe_plan(arguments) {
         Ok(plan) => {
-            // Nobody is left to learn of it when standard output is closed.
+            // If standard output is closed, the error cannot be reported.
             let _ = std::io::stdout().write_all(plan.as_bytes());
             ExitCode::SUCCESS
         }
@@ -59,7 +59,7 @@ fn describe_plan(arguments: &PlanArguments) -> Result<String, Vec<String>> {
     Ok(plan)
 }
 
-/// The digests that a running proxy has seen, if its settings have it write them.
+/// The digests that a running proxy has seen, if its settings make it write them to a file.
 fn read_digests(
     config: &Config,
     asker: &AskerArguments,
@@ -107,7 +107,7 @@ fn write_setting_changes(plan: &mut String, old: &Config, new: &Config) {
     }
 }
 
-/// The statements that a configuration speaks of, each with where.
+/// The statements in a configuration's rules and tests, each with its location.
 fn statements(config: &Config, asker: &AskerArguments) -> Vec<(String, ExplainedStatement)> {
     let mut statements = Vec::new();
     for (place, rule) in (0u32..).zip(&config.rules) {
@@ -159,7 +159,7 @@ fn write_statement_changes(
     plan.push_str(&differ);
 }
 
-/// The statement on one line, and who sends it.
+/// The statement on one line, and its sender.
 fn shown(asked: &ExplainedStatement) -> String {
     let mut shown = asked.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let asker = &asked.asker;

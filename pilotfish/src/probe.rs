@@ -1,5 +1,5 @@
-//! `pilotfish probe`: how the backends are, as the proxy's monitor sees them. Each is asked once,
-//! beside any proxy that runs.
+//! `pilotfish probe`: the state of the backends as the proxy's monitor sees it. Each backend is asked once,
+//! independently of any running proxy.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -11,8 +11,8 @@ use crate::arguments::ProbeArguments;
 use crate::machine;
 use crate::table::{Style, table};
 
-/// Prints what was found; the exit code is 1 when the configuration is faulty, a backend is down, or
-/// something could not be found out.
+/// Prints the result; the exit code is 1 if the configuration is faulty, a backend is down, or
+/// some state could not be found out.
 pub fn probe(arguments: &ProbeArguments) -> ExitCode {
     let loaded = match Config::load(Some(&arguments.config), &[]) {
         Ok(loaded) => loaded,
@@ -30,7 +30,7 @@ pub fn probe(arguments: &ProbeArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // Nobody is left to learn of it when standard output is closed; the exit code still tells.
+    // If standard output is closed, the error cannot be reported; the exit code still tells the result.
     let _ = std::io::stdout().write_all(listed(&topology).as_bytes());
     match topology.backends.iter().all(|backend| is_well(backend)) {
         true => ExitCode::SUCCESS,
@@ -42,7 +42,7 @@ fn is_well(backend: &Backend) -> bool {
     matches!(backend.health, Health::Up { .. }) && backend.monitored.complaint.is_none()
 }
 
-/// A backend a line: its name, cluster and role, and what was found of it.
+/// One line per backend: its name, cluster and role, and its state.
 fn listed(topology: &Topology) -> String {
     let rows: Vec<Vec<String>> = topology
         .backends

@@ -1,4 +1,4 @@
-//! What the process is to the system: its pid file, its user, its limit of open files.
+//! The process as the system sees it: its pid file, its user, its limit of open files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use nix::unistd::{Uid, User, initgroups, setgid, setuid};
 pub struct PidFile(PathBuf);
 
 impl PidFile {
-    /// Writes it.
+    /// Writes the file.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn write(path: &Path) -> io::Result<PidFile> {
         std::fs::write(path, format!("{}\n", std::process::id()))?;
         Ok(PidFile(path.to_owned()))
@@ -22,12 +22,12 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // A proxy that changed its user may not be allowed to; the next start overwrites it.
+        // A proxy that changed its user may not be allowed to remove the file; the next start overwrites it.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Becomes another user, for good. Before any thread is started.
+/// Becomes another user, permanently. Must be called before any thread is started.
 ///
 /// # Errors
 /// There is no such user, or the process is not root.
@@ -43,11 +43,11 @@ pub fn become_user(name: &str) -> io::Result<()> {
     Ok(setuid(user.uid)?)
 }
 
-/// Files beside the sessions' two sockets each: listeners, reactors, log, control connections.
+/// Open files besides the two sockets of each session: listeners, reactors, log, control connections.
 const FILES_BESIDE_SESSIONS: u64 = 256;
 
-/// Raises the limit of open files, to what is set or to what the sessions allowed may take, and
-/// warns when it does not carry them.
+/// Raises the limit of open files to the configured number, or to the number that the allowed sessions may need, and
+/// warns if the limit is too low for them.
 pub fn raise_open_files(config: &Config) {
     let needed = (config.limits.sessions_max as u64).saturating_mul(2) + FILES_BESIDE_SESSIONS;
     let allowed = net::limits::open_files().hard;

@@ -1,4 +1,4 @@
-//! Another configuration takes effect while the proxy runs.
+//! Applies another configuration while the proxy runs.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::logging::Log;
 use crate::outlets::Outlets;
 use crate::snapshot::{reload_certificates, snapshot};
 
-/// What a new configuration touches.
+/// The parts that a new configuration affects.
 pub struct Reloading<'a> {
     pub publish: &'a watch::Sender<Arc<Settings>>,
-    /// Where backends and accounts are looked after.
+    /// The control plane, for backends and accounts.
     pub control: &'a Control,
     pub log: &'a Log,
     pub outlets: &'a Outlets,
@@ -24,22 +24,22 @@ pub struct Reloading<'a> {
 }
 
 impl Reloading<'_> {
-    /// Whether this is the configuration that holds.
+    /// Whether this is the configuration in effect.
     pub fn is_current(&self, config: &Arc<Config>) -> bool {
         Arc::ptr_eq(&self.publish.borrow().config, config)
     }
 
-    /// What a configuration says otherwise than what runs, and what needs a restart therefore.
+    /// The changes in a configuration that need a restart.
     pub fn late(&self, new: &Config) -> Vec<Change> {
         let mut late = diff(&self.publish.borrow().config, new);
         late.retain(|it| it.applies == Applies::AtRestart);
         late
     }
 
-    /// Whether a configuration could take effect.
+    /// Whether a configuration could be applied.
     ///
     /// # Errors
-    /// What is faulty about it.
+    /// The faults of the configuration.
     pub fn check(&self, new: &Config) -> Result<(), Vec<String>> {
         let before = Arc::clone(&self.publish.borrow());
         let reloaded = Arc::new(before.config.reloaded(new));
@@ -52,10 +52,10 @@ impl Reloading<'_> {
         }
     }
 
-    /// Has a configuration take effect as a whole, but for what needs a restart.
+    /// Applies a configuration as a whole, except for changes that need a restart.
     ///
     /// # Errors
-    /// What is faulty about it; then the old one stays.
+    /// The faults of the configuration; then the old one stays in effect.
     pub fn apply(&self, new: &Config) -> Result<(), Vec<String>> {
         let before = Arc::clone(&self.publish.borrow());
         let reloaded = Arc::new(before.config.reloaded(new));
@@ -71,7 +71,7 @@ impl Reloading<'_> {
         if let Err(error) = self.streams.borrow_mut().apply(&reloaded) {
             tracing::error!(%error, "the proxy cannot open the schema history and follows no cluster; correct the cause and reload");
         }
-        // At once: who begins now is to find the new accounts and the new settings.
+        // Published now, because a session that begins from here on must see the new accounts and the new settings.
         self.publish.send_replace(Arc::new(settings));
         self.outlets.journals.reopen();
         if let Err(error) = self.log.reload(&reloaded.log) {
@@ -80,10 +80,10 @@ impl Reloading<'_> {
         Ok(())
     }
 
-    /// Has files of logs closed and opened again, which may have been moved.
+    /// Closes the log files, which may have been moved, and opens them again.
     ///
     /// # Errors
-    /// The log cannot be opened; the old file is written on.
+    /// The log cannot be opened; the log continues in the old file.
     pub fn reopen_logs(&self) -> Result<(), String> {
         self.outlets.journals.reopen();
         let opened = self.log.reopen();

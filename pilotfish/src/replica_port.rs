@@ -1,4 +1,4 @@
-//! Replicas that have connected to a listener with `serves = "replication"`: a thread of its own has them log in, and
+//! Serves replicas that connect to a listener with `serves = "replication"`: a thread of its own runs their logins, and
 //! feeds them from the relay of their cluster.
 
 use std::io;
@@ -17,23 +17,23 @@ use worker::{AdminClient, AdminClientError, AdminState, DataPlaneHandle, Recepti
 
 use crate::listening::{Bound, Client};
 
-/// Replicas at once, of all listeners together.
+/// The most replicas at once, of all listeners together.
 const REPLICAS_MAX: usize = 1000;
 
-/// The thread that serves replicas, if a listener is for them.
+/// The thread that serves replicas, if a listener has `serves = "replication"`.
 pub struct ReplicaPort {
     running: Option<(mpsc::Sender<Client>, JoinHandle<()>)>,
 }
 
-/// What all replicas share.
+/// State that all replicas share.
 struct Shared {
     data_plane: DataPlaneHandle,
     streams: Arc<Streams>,
     reception: Reception,
     last_id: AtomicU32,
-    /// Random, so that names that nobody has are always examined alike.
+    /// A random key, so that the check of unknown user names looks the same each time.
     secret: [u8; 32],
-    /// The accounts of a configuration that may replicate, made ready.
+    /// The accounts of a configuration that may replicate, in the form that logins need.
     accounts: Mutex<Option<(Arc<Config>, Arc<Directory>)>>,
 }
 
@@ -44,7 +44,7 @@ struct Replica {
 }
 
 impl ReplicaPort {
-    /// Gets ready for replicas, if a listener is for them.
+    /// Starts the thread, if a listener has `serves = "replication"`.
     ///
     /// # Errors
     /// The system has no thread.
@@ -79,15 +79,15 @@ impl ReplicaPort {
         })
     }
 
-    /// Takes a replica that has connected.
+    /// Hands a replica that has connected to the thread.
     pub fn take(&self, client: Client) {
         if let Some((sender, _)) = &self.running {
-            // If the thread does not keep up, the replica finds its connection closed and comes again.
+            // If the thread does not keep up, the connection is closed, and the replica connects again.
             let _ = sender.try_send(client);
         }
     }
 
-    /// Ends all streams. Replicas connect again where they were.
+    /// Ends all streams. When replicas connect again, they continue at their positions.
     pub fn stop(self) {
         if let Some((sender, thread)) = self.running {
             drop(sender);
@@ -100,7 +100,7 @@ impl ReplicaPort {
     }
 }
 
-/// The thread's life.
+/// The thread's main function.
 async fn live(mut accepted: mpsc::Receiver<Client>, shared: Arc<Shared>) {
     let mut replicas = JoinSet::new();
     while let Some(client) = accepted.recv().await {
@@ -111,7 +111,7 @@ async fn live(mut accepted: mpsc::Receiver<Client>, shared: Arc<Shared>) {
     }
 }
 
-/// One connection, from its greeting on.
+/// Serves one connection, from its greeting on.
 async fn serve(client: Client, shared: Arc<Shared>) {
     let config = Arc::clone(&shared.data_plane.settings().config);
     let cluster = config.cluster_of(&client.listener).to_owned();
@@ -145,7 +145,7 @@ async fn serve(client: Client, shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Sees a login through, by the current settings.
+    /// Runs a login, by the current settings.
     async fn receive(
         &self,
         client: Client,
@@ -176,15 +176,15 @@ impl Shared {
         let configured = config.configured_accounts.iter();
         let configured: Vec<_> = configured.filter(|it| it.replication).cloned().collect();
         let made = auth::configured(&configured, self.secret);
-        // The configuration's check has made the same.
+        // The check of the configuration has built the same directory successfully.
         let made = Arc::new(made.expect("accounts that were checked can be made"));
         *known = Some((Arc::clone(config), Arc::clone(&made)));
         made
     }
 }
 
-/// A replica of MariaDB always names `mysql_native_password`. If the greeting names another plugin, the replica answers
-/// nothing until it is asked by its own.
+/// The plugin in the greeting. A replica of MariaDB always names `mysql_native_password`. If the greeting names another
+/// plugin, the replica proves nothing until the server asks for its plugin.
 fn greeting_plugin(family: Family) -> Plugin {
     match family {
         Family::MariaDb => Plugin::Native,

@@ -1,36 +1,36 @@
-//! The rules of a configuration, looked at before it counts: those that cannot be made ready and those
-//! whose tests fail are faults like any other, with file and line.
+//! Checks the rules of a configuration before it is applied: rules that cannot be compiled, and rules whose tests fail,
+//! are faults like any other, with file and line.
 
 mod boundary_gaps;
 
 use config::{Config, Fault, Loaded, Written};
 use route::rules::{Compiled, Fault as RuleFault, Rules};
 
-/// The rules of a configuration that has been [`checked`].
+/// The compiled rules of a configuration that has been [`checked`].
 ///
 /// # Errors
-/// The first fault, where it has not.
+/// The first fault, if the configuration was not checked.
 pub fn ready(config: &Config) -> Result<Compiled, String> {
     let told =
         |faults: Vec<RuleFault>| faults.first().map(|it| it.text.clone()).unwrap_or_default();
     Rules::compile(config).map_err(told)
 }
 
-/// What is wrong with the rules of a configuration that has other faults.
+/// The faults of the rules, for a configuration that has other faults as well.
 pub fn faults(config: &Config, written: &Written) -> Vec<Fault> {
     let faults = Rules::compile(config).err().unwrap_or_default();
     faults.iter().map(|it| it.placed(written)).collect()
 }
 
-/// The same configuration, with what is odd about its rules among the warnings.
+/// The same configuration, with remarks on its rules added to the warnings.
 ///
 /// # Errors
-/// Every fault of the rules; where there is none, every test that fails.
+/// Every fault of the rules; if there is none, every test that fails.
 pub fn checked(loaded: Loaded) -> Result<Loaded, Vec<Fault>> {
     compiled(loaded).map(|(loaded, _)| loaded)
 }
 
-/// The same, with the rules made ready.
+/// As [`checked`], and also returns the compiled rules.
 ///
 /// # Errors
 /// As of [`checked`].

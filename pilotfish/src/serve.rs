@@ -1,5 +1,5 @@
-//! Being the proxy, from the configuration to the last session: prepare, bind, start, say so, wait,
-//! drain, say how it ended.
+//! Runs the proxy, from the configuration to the last session: prepare, bind, start, report readiness, wait,
+//! drain, report the end.
 
 use std::cell::RefCell;
 use std::io;
@@ -35,10 +35,10 @@ use crate::replica_port::ReplicaPort;
 use crate::snapshot::{reload_certificates, snapshot};
 use crate::telemetry::{MetricsExporter, Sights};
 
-/// Time between two looks at certificate files.
+/// Time between two checks of the certificate files.
 const CERTIFICATES_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The plain command: serves what the arguments say.
+/// The command without a name: runs the proxy with the settings of the arguments.
 pub fn serve(arguments: &ServeArguments) -> ExitCode {
     match arguments.read() {
         Ok((loaded, draft)) => {
@@ -57,17 +57,17 @@ pub fn serve(arguments: &ServeArguments) -> ExitCode {
     }
 }
 
-/// How long to serve, and what a SIGHUP reads.
+/// How long to serve, and what a SIGHUP reads again.
 pub struct Serving<'a> {
     arguments: Option<&'a ServeArguments>,
-    /// The text of the configuration, and what was told of it, where somebody has written it.
+    /// The text of the configuration and its warnings, if the configuration comes from arguments.
     written: Option<(Draft, Vec<Fault>)>,
     ready: Option<Box<dyn FnOnce() + Send>>,
     stop: Option<oneshot::Receiver<()>>,
 }
 
 impl<'a> Serving<'a> {
-    /// Until a signal; a reload reads what `arguments` name.
+    /// Serves until a signal; a reload reads the sources in `arguments`.
     fn reloading(arguments: &'a ServeArguments, written: (Draft, Vec<Fault>)) -> Self {
         Self {
             arguments: Some(arguments),
@@ -77,7 +77,7 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// Until `stop` resolves, or a signal; `ready` is called when clients can connect.
+    /// Serves until `stop` resolves, or until a signal; `ready` is called when clients can connect.
     pub fn until(ready: Box<dyn FnOnce() + Send>, stop: oneshot::Receiver<()>) -> Self {
         Self {
             arguments: None,
@@ -88,7 +88,7 @@ impl<'a> Serving<'a> {
     }
 }
 
-/// Serves `config`; returns when it has ended.
+/// Serves `config`; returns when the proxy has ended.
 pub fn run(config: Config, serving: Serving<'_>) -> ExitCode {
     let log = match Log::start(&config.log) {
         Ok(log) => log,
@@ -97,7 +97,7 @@ pub fn run(config: Config, serving: Serving<'_>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // Whoever starts it looks at standard error.
+    // The user who starts the program looks at standard error, not at the log file.
     let has_file = config.log.file.is_some();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -118,7 +118,7 @@ pub fn run(config: Config, serving: Serving<'_>) -> ExitCode {
     }
 }
 
-/// The whole life, in order.
+/// The proxy's whole life, in order.
 async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(), String> {
     let (started, system) = (Instant::now(), machine::system());
     let mut signals = Signals::listen().map_err(|error| format!("signals: {error}"))?;
@@ -189,7 +189,7 @@ async fn play(config: Config, mut serving: Serving<'_>, log: &Log) -> Result<(),
     outcome
 }
 
-/// What leaves the process: logs, traces, events.
+/// Starts the outlets for logs, traces and events.
 fn start_outlets(
     settings: &watch::Receiver<Arc<Settings>>,
     control: &Control,
@@ -204,7 +204,7 @@ fn start_outlets(
     })
 }
 
-/// The file that administrators edit, or without a file what was given at the start.
+/// Starts the editing of the configuration: of the file, or without a file of the settings given at the start.
 fn begin_editing<'a>(
     serving: &mut Serving<'a>,
     config: Arc<Config>,
@@ -215,13 +215,13 @@ fn begin_editing<'a>(
     Editing::new(serving.arguments, (draft, &told), config, events)
 }
 
-/// The control plane, which has looked for the backends once.
+/// Starts the control plane, which has resolved the backends' names once.
 fn start_control(config: &Config, started: Instant, system: &System) -> Result<Control, String> {
     let control = Control::start(config, started, system);
     control.map_err(|error| format!("control: {error}"))
 }
 
-/// Writes the pid file, which lasts as long as what is returned, and becomes the configured user.
+/// Writes the pid file, which is removed when the result is dropped, and becomes the configured user.
 fn write_pid_and_change_user(config: &Config) -> Result<Option<PidFile>, String> {
     let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose();
     let pid_file = pid_file.map_err(|error| format!("the pid file cannot be written: {error}"))?;
@@ -231,7 +231,7 @@ fn write_pid_and_change_user(config: &Config) -> Result<Option<PidFile>, String>
     Ok(pid_file)
 }
 
-/// What the workers are given.
+/// The context of the workers.
 fn plane_context(
     control: &Control,
     outlets: &Outlets,
@@ -255,7 +255,7 @@ fn plane_context(
     }
 }
 
-/// Takes no more clients, writes down what is to be found at the next start, and sends metrics for the last time.
+/// Stops accepting clients, writes the file of seen digests, and sends metrics for the last time.
 async fn stop_accepting(
     listening: Listening,
     plane: &DataPlane,
@@ -266,7 +266,7 @@ async fn stop_accepting(
     notify_manager(&[NotifyState::Stopping, NotifyState::Status("draining")]);
     listening.stop().await;
     notes.write(&last.statement_stats, plane).await;
-    // Workers that have ended have no figures.
+    // Must be before the workers end, because workers that have ended have no figures.
     metrics.end();
     tracing::info!(
         kind = "stopping",
@@ -276,7 +276,7 @@ async fn stop_accepting(
     );
 }
 
-/// Clients can connect.
+/// Reports that clients can connect.
 fn announce_ready(serving: &mut Serving<'_>) {
     notify_manager(&[NotifyState::Ready, NotifyState::Status("serving")]);
     if let Some(ready) = serving.ready.take() {
@@ -284,7 +284,7 @@ fn announce_ready(serving: &mut Serving<'_>) {
     }
 }
 
-/// The parts of a proxy that takes clients.
+/// The parts of a proxy that accepts clients.
 struct RunningProxy<'a, 'e> {
     listening: &'a mut Listening,
     replicas: &'a ReplicaPort,
@@ -294,14 +294,14 @@ struct RunningProxy<'a, 'e> {
     editing: &'a mut Editing<'e>,
     admin: &'a mut AdminPort,
     admin_sources: &'a AdminSources,
-    /// From here on: what others ask of it.
+    /// From here on: the sources of requests.
     signals: &'a mut Signals,
     edits: &'a mut UnboundedReceiver<Wish>,
     stop: &'a mut Option<oneshot::Receiver<()>>,
     end_by_script: &'a Notify,
 }
 
-/// Hands clients to workers until it is time to end.
+/// Hands clients to workers until the proxy is to end.
 async fn wait(proxy: RunningProxy<'_, '_>) -> Result<(), String> {
     let mut look = interval(CERTIFICATES_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -343,7 +343,7 @@ async fn wait(proxy: RunningProxy<'_, '_>) -> Result<(), String> {
     }
 }
 
-/// Says that clients can connect, and where.
+/// Logs that clients can connect, and the addresses.
 fn log_ready(config: &Config, listeners: &[Bound]) {
     for bound in listeners {
         let mode = bound.config.routing.session.map(SessionMode::name);
@@ -358,7 +358,7 @@ fn log_ready(config: &Config, listeners: &[Bound]) {
     );
 }
 
-/// Notes what becomes of backends.
+/// Records changes of backends as events.
 async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: Arc<Events>) {
     let mut before = Arc::clone(&topology.borrow_and_update());
     events.begin(&before);
@@ -369,10 +369,10 @@ async fn follow_backends(mut topology: watch::Receiver<Arc<Topology>>, events: A
     }
 }
 
-/// Servers' times and their clock are known in whole seconds, rounded down.
+/// The times of statements and the servers' clocks are known in whole seconds, rounded down.
 const CLOCK_ROUNDING: Duration = Duration::from_secs(2);
 
-/// The sender of a logged statement, if it passed through this process, which began then.
+/// Finds the sender of a logged statement, if the statement passed through this process, which began at `started`.
 fn origins_of(origins: &Arc<ChangeOrigins>, started: Instant, clock: &Clock) -> Origins {
     let (origins, clock) = (Arc::clone(origins), clock.clone());
     Arc::new(move |statement: LoggedStatement<'_>| {
@@ -408,7 +408,7 @@ fn follow_clusters(
     Ok(RefCell::new(streams))
 }
 
-/// What runs sessions' scripts; one that says so ends the proxy.
+/// Creates the runtime for sessions' scripts; a script can end the proxy.
 fn scripts(config: &Config, clock: &Clock, end: &Arc<Notify>) -> Result<AllScripts, String> {
     let end = Arc::clone(end);
     let shutdown: Arc<dyn Fn() + Send + Sync> = Arc::new(move || end.notify_one());
@@ -418,7 +418,7 @@ fn scripts(config: &Config, clock: &Clock, end: &Arc<Notify>) -> Result<AllScrip
 
 async fn stopped(stop: &mut Option<oneshot::Receiver<()>>) {
     match stop {
-        // An assignment whose owner is gone is over, too.
+        // If the sender is dropped, the proxy ends as well.
         Some(stop) => drop(stop.await),
         None => std::future::pending().await,
     }
@@ -440,7 +440,7 @@ fn announce_reload() {
     }
 }
 
-/// The signals that are listened to.
+/// The signals that the proxy handles.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -458,7 +458,7 @@ impl Signals {
         })
     }
 
-    /// The next of them.
+    /// The next signal.
     async fn next(&mut self) -> SignalRequest {
         tokio::select! {
             _ = self.terminate.recv() => SignalRequest::Stop,
@@ -468,13 +468,13 @@ impl Signals {
         }
     }
 
-    /// The next that wants an end: while draining, it wants a quick one.
+    /// Waits for the next signal to stop: while draining, it means a quick stop.
     async fn stop(&mut self) {
         while self.next().await != SignalRequest::Stop {}
     }
 }
 
-/// What a signal wants.
+/// The request that a signal means.
 #[derive(PartialEq, Eq)]
 enum SignalRequest {
     /// SIGTERM, SIGINT.

@@ -1,4 +1,4 @@
-//! `pilotfish completions` and `pilotfish man`: what shells and man(1) know of the command line, from its definition.
+//! `pilotfish completions` and `pilotfish man`: derived from the definition of the command line.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub fn man(arguments: &ManArguments) -> ExitCode {
     let root = command_line();
     let pages = root.get_subcommands().map(|it| {
         let name = format!("pilotfish-{}", it.get_name());
-        // clap keeps names of commands for as long as the program runs.
+        // clap keeps the names of commands as long as the program runs.
         let name: &'static str = name.leak();
         it.clone().name(name)
     });

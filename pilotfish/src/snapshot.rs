@@ -1,4 +1,4 @@
-//! From the configuration to what sessions look at: TLS made ready, files read.
+//! From the configuration to the settings that sessions use: prepares TLS, reads files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use net::tls::{
 };
 use worker::Settings;
 
-/// Makes a snapshot. What TLS reads from files is taken over from `before` where nothing about it
-/// has changed, with its certificate made at start and its session tickets.
+/// Makes a snapshot. TLS files are taken from `before` if nothing about them
+/// has changed, with the certificate made at start and the session tickets.
 ///
 /// # Errors
-/// In words, with the faulty file's name.
+/// The error in words, with the name of the faulty file.
 pub fn snapshot(config: Arc<Config>, before: Option<&Settings>) -> Result<Settings, String> {
     let same_client_tls = before.filter(|before| before.config.client_tls == config.client_tls);
     let same_backend_tls = before.filter(|before| before.config.backend_tls == config.backend_tls);
     let rules = crate::rules::ready(&config)?;
     if let Some(ca) = &config.tracing.ca {
-        // It is read with each batch; what is faulty about it is told here.
+        // The file is read again with each batch; this only reports a faulty file early.
         crate::telemetry::secured(Some(ca)).map_err(describe)?;
     }
     let client_tls = match same_client_tls {
@@ -84,7 +84,7 @@ fn backend_tls(config: &Config) -> Result<Option<ClientTls>, Error> {
     .map(Some)
 }
 
-/// TLS for full passwords, when backends are spoken to in clear otherwise.
+/// TLS for a password that must pass in full, if TLS with backends is otherwise off.
 fn password_tls(config: &Config) -> Result<Option<ClientTls>, Error> {
     let tls = &config.backend_tls;
     if tls.mode != BackendTlsMode::Off {
@@ -122,7 +122,7 @@ fn identity(certificate: &Option<PathBuf>, key: &Option<PathBuf>) -> Option<Iden
     })
 }
 
-/// Looks whether certificate files have changed, and says so in the log.
+/// Reads certificate files again if they have changed, and logs it.
 pub fn reload_certificates(settings: &Settings) {
     let client = settings
         .client_tls

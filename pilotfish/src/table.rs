@@ -1,22 +1,22 @@
-//! Tables for people, in a terminal or a pipe: columns side by side, numbers to the right. In a terminal the head is
-//! bold and states have colours; `NO_COLOR` in the environment leaves both out.
+//! Tables for people, in a terminal or a pipe: aligned columns, numbers on the right. In a terminal the head is
+//! bold and states have colours; `NO_COLOR` in the environment turns both off.
 
 use std::io::IsTerminal as _;
 
 /// How a table looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Letters only.
+    /// Without colours.
     Plain,
     /// With colours.
     Coloured,
 }
 
-/// The widest that a column becomes. The last one has no limit, because nothing stands behind it.
+/// The widest that a column becomes. The last column has no limit, because nothing follows it.
 const WIDTH_MAX: usize = 100;
 
 impl Style {
-    /// What standard output takes.
+    /// The style for standard output.
     pub fn of_stdout() -> Self {
         let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         match is_wanted && std::io::stdout().is_terminal() {

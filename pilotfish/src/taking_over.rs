@@ -1,5 +1,5 @@
-//! `pilotfish import`: reads the other proxy's file or asks its admin port, writes ours, and lists what was not carried
-//! over. What the settings mean is in the crate `import`.
+//! `pilotfish import`: reads the other proxy's file or asks its admin port, writes Pilotfish's file, and lists settings
+//! that were not carried over. The crate `import` translates the settings.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::arguments::ImportArguments;
 use crate::new_file;
 use crate::rules;
 
-/// The largest file that is read: one byte more than `import` takes.
+/// The most bytes of a file that are read: one byte more than `import` accepts, so that `import` reports larger files.
 const BYTES_MAX: u64 = (16 << 20) + 1;
 
-/// Takes over one file; the exit code is 1 when nothing was written.
+/// Imports one file; the exit code is 1 if nothing was written.
 pub fn take_over(arguments: &ImportArguments) -> ExitCode {
     let done = imported(arguments).and_then(|imported| {
         checked(&imported.toml)?;
@@ -28,7 +28,7 @@ pub fn take_over(arguments: &ImportArguments) -> ExitCode {
     let mut err = std::io::stderr().lock();
     match done {
         Ok(imported) => {
-            // Nobody is left to learn of it when standard error is closed.
+            // If standard error is closed, the error cannot be reported.
             let _ = err.write_all(report(&imported, arguments).as_bytes());
             ExitCode::SUCCESS
         }
@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = file.take(BYTES_MAX).read_to_end(&mut bytes);
     read.map_err(|error| format!("cannot read {shown}: {error}"))?;
-    // Comments are in any character set.
+    // Comments may be in any character set.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -76,7 +76,7 @@ fn is_readable(path: &Path) -> bool {
     path.is_dir() || std::fs::File::open(path).is_ok()
 }
 
-/// All rows of the tables that ProxySQL's admin port has; a table that this version does not have is left out.
+/// All rows of the tables on ProxySQL's admin port; a table that its version does not have is left out.
 fn admin_rows(arguments: &ImportArguments) -> Result<Vec<AdminRow>, String> {
     let password = secret(&arguments.password)?;
     let address = AdminAddress::parse(
@@ -109,7 +109,7 @@ fn admin_rows(arguments: &ImportArguments) -> Result<Vec<AdminRow>, String> {
     Ok(rows)
 }
 
-/// What `--check` would say of it.
+/// Checks the text in the same way as `--check`.
 fn checked(toml: &str) -> Result<(), String> {
     let loaded = Config::load_text(None, toml, &[], rules::faults).and_then(rules::checked);
     loaded.map(drop).map_err(|faults| {

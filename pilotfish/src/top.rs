@@ -1,5 +1,5 @@
-//! `pilotfish top`: a proxy that runs, as live figures in a terminal. All of it is asked for over the admin
-//! port, so it can be looked at from elsewhere, and shows what any MySQL client could ask for.
+//! `pilotfish top`: live figures of a running proxy in a terminal. All figures come over the admin
+//! port, so it also works from another machine, and shows only what any MySQL client could ask for.
 
 mod draw;
 mod figures;
@@ -19,11 +19,11 @@ use figures::Figures;
 use screen::SCREENS;
 use source::Source;
 
-/// Shows it until `q`; the exit code is 1 when there is nothing to look at.
+/// Shows the figures until `q`; the exit code is 1 if the first sample fails.
 pub fn top(arguments: &TopArguments) -> ExitCode {
     let shown = AdminAddress::of(&arguments.admin).and_then(|place| {
         let mut source = Source::new(&place)?;
-        // What fails at once is better told on an ordinary screen.
+        // An error at the start is easier to read on an ordinary screen.
         let first = source.sample(0)?;
         let mut figures = Figures::new();
         figures.take(first);
@@ -76,7 +76,7 @@ fn live(
     }
 }
 
-/// What follows a key.
+/// What a key does.
 #[derive(Debug, PartialEq, Eq)]
 enum Then {
     GoOn,

@@ -1,4 +1,5 @@
-//! How many statements may run on one server at once: a limit that finds itself, and the line of waiting transactions.
+//! How many statements may run on one server at once: a limit that adapts itself, and the queue of waiting
+//! transactions.
 //!
 //! ```text
 //!   a transaction begins ── fewer run than the limit ──► it runs ── its statement ends ──► the first in the queue runs
@@ -6,9 +7,9 @@
 //!   a transaction goes on ───────────────────────────► it runs, whatever the limit says
 //! ```
 //!
-//! Only a transaction that begins has to wait; one that has begun has locks that others may wait for. A statement that runs for
-//! longer than [`Bounds::counts_for`] is not counted any more: it reads much or waits itself, and what waits for it must
-//! not wait for ever. The limit follows the throughput ([`Climb`]).
+//! Only a transaction that begins has to wait; one that has begun has locks that others may wait for. A statement
+//! that runs for longer than [`Bounds::counts_for`] is not counted any more: it reads much or waits itself, and
+//! transactions behind it must not wait for ever. The limit follows the throughput ([`Climb`]).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -21,18 +22,18 @@ mod tests;
 
 pub use climb::Climb;
 
-/// Between what the limit stays, and which statements count.
+/// The bounds of the limit, and which statements count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The limit is never below this.
     pub min: u32,
     /// The limit is never above this.
     pub max: u32,
-    /// A statement that has run for longer, up to twice as long, is not counted. The limit is looked at so often.
+    /// A statement that has run for longer (at most twice as long) is not counted. The limit is updated so often.
     pub counts_for: Duration,
 }
 
-/// When a statement began, as far as it is to be known: in which of the spans of [`Bounds::counts_for`].
+/// When a statement began, as far as it has to be known: in which span of [`Bounds::counts_for`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a statement that has begun has to end"]
 pub struct Span(u32);
@@ -41,7 +42,7 @@ pub struct Span(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePlace(u64);
 
-/// What is to be seen of a limit.
+/// The figures of a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LimitFigures {
     /// The limit.
@@ -54,18 +55,18 @@ pub struct LimitFigures {
     pub waited: u64,
 }
 
-/// The spans whose statements are kept apart: this one, the one before, and the next.
+/// The spans with counts of their own: this one, the one before, and the next.
 const SPANS: usize = 3;
 
-/// One server's limit, shared by all workers. `W` is a waiting transaction; when its turn comes it gets the span in
-/// which it begins.
+/// One server's limit, shared by all workers. `W` is a waiting transaction; when it is admitted, it gets the span
+/// in which it begins.
 #[derive(Debug)]
 pub struct AdaptiveLimit<W> {
     counts: RunningCounts,
     queue: Mutex<WaitQueue<W>>,
 }
 
-/// What each statement touches, apart from the rest.
+/// The values that each statement changes, apart from the rest.
 #[derive(Debug)]
 #[repr(align(128))]
 struct RunningCounts {
@@ -74,14 +75,14 @@ struct RunningCounts {
     limit: AtomicU32,
     waiting: AtomicU32,
     ended: AtomicU64,
-    /// When it is to be looked at next, in microseconds.
+    /// When the limit is updated next, in microseconds.
     due: AtomicU64,
 }
 
 #[derive(Debug)]
 struct WaitQueue<W> {
     waiting: VecDeque<(u64, W)>,
-    /// All that ever waited in the queue.
+    /// All transactions that ever waited in the queue.
     waited: u64,
     bounds: Bounds,
     climb: Climb,
@@ -96,7 +97,7 @@ impl<W> AdaptiveLimit<W> {
         Self {
             counts: RunningCounts {
                 running: Default::default(),
-                // The one before is another slot.
+                // The span before is another slot.
                 span: AtomicU32::new(1),
                 limit: AtomicU32::new(climb.limit()),
                 waiting: AtomicU32::new(0),
@@ -124,7 +125,7 @@ impl<W> AdaptiveLimit<W> {
         }
     }
 
-    /// What is to be seen of it.
+    /// Returns the limit's figures.
     pub fn figures(&self) -> LimitFigures {
         let waited = self.queue().waited;
         LimitFigures {
@@ -135,7 +136,7 @@ impl<W> AdaptiveLimit<W> {
         }
     }
 
-    /// A transaction begins; none: it has to [wait in the queue](Self::join_queue).
+    /// A transaction begins. None: it has to [wait in the queue](Self::join_queue).
     #[inline]
     pub fn begin(&self) -> Option<Span> {
         let is_free = self.counts.waiting.load(Ordering::SeqCst) == 0 && self.has_room();
@@ -150,7 +151,8 @@ impl<W> AdaptiveLimit<W> {
         Span(span)
     }
 
-    /// A statement has ended. `admit` is given those in the queue whose turn it is now, and says whether they were still there.
+    /// A statement has ended. `admit` gets the transactions whose turn it is now, and returns whether they were still
+    /// there.
     #[inline]
     pub fn end(&self, span: Span, admit: impl FnMut(W, Span) -> bool) {
         self.counts.ended.fetch_add(1, Ordering::Relaxed);
@@ -160,14 +162,14 @@ impl<W> AdaptiveLimit<W> {
         }
     }
 
-    /// One that was to begin does not: its place goes to the next.
+    /// A transaction that was to begin does not: its place goes to the next.
     pub fn give_up(&self, span: Span, admit: impl FnMut(W, Span) -> bool) {
         self.forget(span);
         self.admit(admit);
     }
 
-    /// Waits in the queue, behind all others. [`admit`](Self::admit) is to be called once behind this: the last statement may
-    /// have ended meanwhile.
+    /// Waits in the queue, behind all others. Call [`admit`](Self::admit) once afterwards, because the last statement
+    /// may have ended meanwhile.
     pub fn join_queue(&self, waiter: W) -> QueuePlace {
         let mut queue = self.queue();
         queue.waited += 1;
@@ -177,7 +179,7 @@ impl<W> AdaptiveLimit<W> {
         QueuePlace(place)
     }
 
-    /// Leaves the queue. False: its turn has come, and what it was given is to be [given up](Self::give_up).
+    /// Leaves the queue. False: the transaction was admitted, and its span has to be [given up](Self::give_up).
     pub fn leave_queue(&self, place: QueuePlace) -> bool {
         let mut queue = self.queue();
         let found = queue.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
@@ -186,19 +188,19 @@ impl<W> AdaptiveLimit<W> {
         taken.is_some()
     }
 
-    /// How many wait in the queue.
+    /// How many transactions wait in the queue.
     pub fn waiting(&self) -> usize {
         self.counts.waiting.load(Ordering::Relaxed) as usize
     }
 
-    /// How many stand before it.
+    /// How many transactions wait before this one.
     pub fn ahead_of(&self, place: QueuePlace) -> usize {
         let queue = self.queue();
         let found = queue.waiting.binary_search_by_key(&place.0, |(it, _)| *it);
         found.unwrap_or(0)
     }
 
-    /// Those in the queue whose turn it is.
+    /// Admits the transactions in the queue whose turn it is.
     pub fn admit(&self, mut admit: impl FnMut(W, Span) -> bool) {
         while let Some((waiter, span)) = self.next() {
             if !admit(waiter, span) {
@@ -213,8 +215,8 @@ impl<W> AdaptiveLimit<W> {
         micros(now) >= self.counts.due.load(Ordering::Relaxed)
     }
 
-    /// Once in [`Bounds::counts_for`], and whenever it is called more often in vain: old statements are not counted any
-    /// more, and the limit is moved. Waiting transactions are then to be [admitted](Self::admit).
+    /// Stops counting old statements and moves the limit, once in [`Bounds::counts_for`]; more frequent calls do
+    /// nothing. Afterwards waiting transactions are to be [admitted](Self::admit).
     pub fn update(&self, now: Duration) {
         let mut queue = self.queue();
         if !self.is_due(now) {
@@ -228,7 +230,7 @@ impl<W> AdaptiveLimit<W> {
         queue.ended_then = ended;
         let due = now.saturating_add(queue.bounds.counts_for);
         self.counts.due.store(micros(due), Ordering::Relaxed);
-        // Behind a time without statements nothing is known.
+        // After a time without statements nothing is known.
         match is_short && !queue.waiting.is_empty() {
             true => queue.climb.note(done, took),
             false => queue.climb.pause(),
@@ -247,7 +249,7 @@ impl<W> AdaptiveLimit<W> {
         Some((waiter, self.go_on()))
     }
 
-    /// What began before the last span is not counted from now on.
+    /// From now on, statements that began before the last span are not counted.
     fn begin_span(&self) {
         let next = self.counts.span.load(Ordering::Relaxed).wrapping_add(1);
         self.count_in(next).store(0, Ordering::SeqCst);
@@ -269,7 +271,7 @@ impl<W> AdaptiveLimit<W> {
         self.running() < self.counts.limit.load(Ordering::Relaxed)
     }
 
-    /// Of two spans. Where one begins at this moment a count may be wrong by a few, until it is begun anew.
+    /// The sum of two spans. When a span begins at this moment, a count may be wrong by a few until it is reset.
     fn running(&self) -> u32 {
         let span = self.counts.span.load(Ordering::Relaxed);
         let of = |span| self.count_in(span).load(Ordering::SeqCst);

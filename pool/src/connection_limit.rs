@@ -1,4 +1,4 @@
-//! A limit that spans workers and keys: a counter from which places are taken and to which they return.
+//! A limit that spans workers and keys. Connections take places from its counter, and return them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,24 +11,24 @@ use crate::share::{ShareId, Shares};
 #[cfg(test)]
 mod tests;
 
-/// At most so many connections, whoever opens them: all that a backend may have, say, or all of an
-/// account.
+/// The most connections that may exist, whichever worker opens them: for instance all of a backend,
+/// or all of an account.
 ///
-/// A place is taken when a connection is opened and returned when it is closed; both are rare and
-/// take a lock. Lending and giving back take none: they read one word, which is written only when
-/// somebody begins or ceases to want a place that is not there.
+/// A connection takes a place when it is opened and returns it when it is closed; both are rare and
+/// take a lock. Lending and giving back take none: they read one word, which is written only when a
+/// key begins or ceases to wait for a place that is not free.
 ///
-/// Workers that are denied a connection wait in the queue: fewest connections first, then by arrival. The others see that and
-/// yield: what lies idle, and of what is in use as much as makes holdings even. Nobody yields to an account that has
-/// all that it may have ([`bind`](Self::bind)).
+/// Workers that are denied a connection wait in the queue: fewest connections first, then by arrival. Other workers
+/// see that and yield idle connections, and as many of those in use as makes holdings even. No worker yields to an
+/// account that has all that it may have ([`bind`](Self::bind)).
 pub struct ConnectionLimit {
-    /// How many places the one with the fewest in the queue has, [`NOBODY`] if none is in the queue or a place is free.
+    /// The fewest places of a holding in the queue; [`NOBODY`] if the queue is empty or a place is free.
     poorest: Line,
     state: Mutex<LimitState>,
     waker: Box<dyn Fn() + Send + Sync>,
 }
 
-/// Apart from the counter, so that taking a place does not disturb those who only look.
+/// Apart from the counter, so that taking a place does not disturb workers that only read this.
 #[repr(align(128))]
 struct Line(AtomicU32);
 
@@ -37,7 +37,7 @@ const NOBODY: u32 = u32::MAX;
 struct LimitState {
     limit: u32,
     taken: u32,
-    /// Who wants a place, by arrival.
+    /// The holdings that wait for a place, by arrival.
     line: Vec<Wanting>,
     holdings: u64,
     shares: Shares,
@@ -50,9 +50,9 @@ struct Wanting {
 }
 
 impl ConnectionLimit {
-    /// A limit of `limit` connections. `waker` is called from any thread when somebody has begun to
-    /// wait for a place and when a place returned that somebody waits for: every worker should then
-    /// call [`tick`](crate::Pool::tick) soon. It must not call a pool itself.
+    /// A limit of `limit` connections. `waker` is called from any thread when a holding has begun
+    /// to wait for a place, and when a place returns while one waits: every worker should then call
+    /// [`tick`](crate::Pool::tick) soon. It must not call a pool itself.
     pub fn new(limit: u32, waker: impl Fn() + Send + Sync + 'static) -> Arc<ConnectionLimit> {
         Arc::new(ConnectionLimit {
             poorest: Line(AtomicU32::new(NOBODY)),
@@ -67,8 +67,8 @@ impl ConnectionLimit {
         })
     }
 
-    /// Changes the limit. Above a lowered one nothing is opened, and connections are closed as they
-    /// come back.
+    /// Changes the limit. Above a lowered limit no connection is opened, and connections are closed
+    /// when they come back.
     pub fn set_limit(&self, limit: u32) {
         let mut state = self.state();
         state.limit = limit;
@@ -92,8 +92,8 @@ impl ConnectionLimit {
         self.state().line.len()
     }
 
-    /// From now on these accounts are bounded to `bound` connections each, and no others. In line they wait until they
-    /// have fewer.
+    /// Bounds these accounts, and no others, to `bound` connections each. In the queue they wait until they have
+    /// fewer.
     pub fn bind(&self, bounded: &[ShareId], bound: u32) {
         let mut state = self.state();
         let is_new = state.shares.bind(bounded, bound);
@@ -108,7 +108,7 @@ impl ConnectionLimit {
         }
     }
 
-    /// Whether somebody of another account waits in the queue, and would take a place.
+    /// Whether a holding of another account waits in the queue, and would take a place.
     pub fn is_waited_for_by_others(&self, than: ShareId) -> bool {
         let state = self.state();
         let mut able = state.able();
@@ -156,7 +156,7 @@ impl LimitState {
         before < self.limit.saturating_sub(self.taken) as usize
     }
 
-    /// Those in the queue who may have a place.
+    /// The holdings in the queue that may have a place.
     fn able(&self) -> impl Iterator<Item = &Wanting> {
         let line = self.line.iter();
         line.filter(|wanting| !self.shares.is_full(wanting.share))
@@ -178,7 +178,7 @@ impl fmt::Debug for ConnectionLimit {
     }
 }
 
-/// One key's part, in one worker, of what is under a [`ConnectionLimit`].
+/// The part of one key, in one worker, of a [`ConnectionLimit`].
 #[derive(Debug)]
 pub struct Holding {
     connection_limit: Arc<ConnectionLimit>,
@@ -194,30 +194,30 @@ enum Stance {
     Queued,
 }
 
-/// What becomes of one who finds no place.
+/// What a key does if it finds no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Otherwise {
-    /// Waits in the queue: somebody waits for it.
+    /// It waits in the queue, because a session waits for the place.
     StandInLine,
-    /// Goes without, and lets all go first who stand there.
+    /// It goes without, and lets all holdings in the queue go first.
     GoWithout,
 }
 
-/// What those in the queue ask of a holding, the least first.
+/// What the queue asks of a holding, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
-    /// Nobody wants anything.
+    /// Nothing.
     Nothing,
-    /// What lies idle for longer than a moment.
+    /// Connections that have been idle for longer than a moment.
     Idle,
-    /// Also what comes back from use after its turn: somebody has none at all.
+    /// Also connections that come back after their time in use: a holding in the queue has none at all.
     AfterTurn,
-    /// Also what comes back from use, and what is idle at once: somebody has at least two fewer.
+    /// Also connections that come back from use, and idle ones at once: a holding in the queue has at least two fewer.
     AtOnce,
 }
 
 impl Holding {
-    /// A part of what is under `connection_limit`; it holds nothing yet.
+    /// A part of `connection_limit`; it has no places yet.
     pub fn new(connection_limit: &Arc<ConnectionLimit>) -> Holding {
         Self::of_share(connection_limit, None)
     }
@@ -358,7 +358,7 @@ impl Holdings {
         stances.any(|stance| stance == Stance::Queued)
     }
 
-    /// The most that any connection limit's line asks.
+    /// The most that the queue of any connection limit asks.
     pub(crate) fn claim(&self) -> Claim {
         let claims = self.0.iter().map(Holding::claim);
         claims.max().unwrap_or(Claim::Nothing)
@@ -376,7 +376,7 @@ impl Holdings {
 pub(crate) struct Places(Holdings);
 
 impl Places {
-    /// What is asked of the holdings that this connection counts in.
+    /// What the queues ask of the holdings in which this connection counts.
     pub(crate) fn claim(&self) -> Claim {
         self.0.claim()
     }

@@ -30,14 +30,14 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         }
     }
 
-    /// Removes keys: as [`shut`](Self::shut), and for good. A key may be supplied anew at once.
+    /// Removes keys: as [`shut`](Self::shut), and permanently. A key may be supplied anew at once.
     #[must_use = "what is in the actions is lost if they are not done"]
     pub fn remove(&mut self, which: impl FnMut(&K) -> bool) -> Vec<Action<K, C, W>> {
         self.shut_to(Gate::Removed, which)
     }
 
-    /// Closes the idle connections of the keys that `which` picks for which `is_unfit`: the caller
-    /// saw that the server has closed them, or knows that they all are of the time before a change.
+    /// Closes idle connections that `is_unfit` picks, of the keys that `which` picks. The caller
+    /// saw that the server has closed them, or knows that they are all older than a change.
     #[must_use = "what is in the actions is lost if they are not done"]
     pub fn weed(
         &mut self,
@@ -89,7 +89,7 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
 }
 
 impl<K, C, W> SubPool<K, C, W> {
-    /// What is the same stays as it is: places count where they were taken, lines are kept.
+    /// Limits that are the same stay: places count where they were taken, and queues are kept.
     pub(crate) fn resupply(&mut self, supply: Supply) {
         self.limits = supply.limits;
         if !Rc::ptr_eq(&self.rate_limit, &supply.rate_limit) {
@@ -103,7 +103,7 @@ impl<K, C, W> SubPool<K, C, W> {
         }
     }
 
-    /// Leased → nothing: the connection goes with the session that had it.
+    /// Leased → nothing: the connection ends with the session that had it.
     pub(crate) fn lose_leased(&mut self, index: usize) {
         drop(self.leased.remove(index));
         self.counts.closed.count(CloseReason::Dropped);

@@ -1,5 +1,5 @@
-//! Which accounts keep so many connections of a backend that others could starve, and how many of them are to be given
-//! up. Values only: what sessions do is counted elsewhere, once a second.
+//! Which accounts keep so many connections of a backend that other accounts could starve, and how many they have to
+//! give up. Values only: the sessions are counted elsewhere, once a second.
 //!
 //! ```text
 //!   others have no session here           an account may have every connection
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::share::{ShareId, kept_max};
 
-/// How long an account stays bounded. It could otherwise give all connections back, and take them all at once.
+/// How long an account stays bounded. Otherwise it could give all connections back, and take them all at once.
 pub const BOUNDED_FOR: Duration = Duration::from_secs(60);
 
 /// What the sessions of one account do at one backend.
@@ -48,8 +48,8 @@ pub struct FairShares {
 }
 
 impl FairShares {
-    /// The accounts that are bounded `now`. `uses`: all that do something here; `is_alone`: no other account has a
-    /// session.
+    /// Returns the accounts that are bounded `now`. `uses`: all accounts that do something here; `is_alone`: no
+    /// other account has a session.
     pub fn bounded(
         &mut self,
         uses: &[(ShareId, AccountUse)],
@@ -74,7 +74,7 @@ impl FairShares {
     }
 }
 
-/// How many idle sessions of an account have to give their connections up while others wait.
+/// How many idle sessions of an account have to give their connections up while other accounts wait.
 pub fn excess(found: AccountUse, (limit, percent): (u32, u32)) -> u32 {
     found.kept_idle.saturating_sub(kept_max(limit, percent))
 }

@@ -1,22 +1,22 @@
-//! What can be read at any time: how many are where, and what has happened so far.
+//! The figures of a key: connections by state, and what has happened so far.
 
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// One key in one worker, now. States are counted by looking at the places, not beside them.
+/// The figures of one key in one worker, now. They are counted from the lists, without counters of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Connections that lie idle.
     pub idle: usize,
-    /// Connections in somebody's hands, those being pinged among them.
+    /// Connections that are lent, including those being pinged.
     pub leased: usize,
     /// Connections being opened.
     pub opening: usize,
     /// Connections being closed.
     pub closing: usize,
-    /// Who waits for a connection.
+    /// Sessions that wait for a connection.
     pub waiting: usize,
-    /// How long the longest of them has.
+    /// How long the first of them has waited.
     pub oldest_wait: Option<Duration>,
     /// What has happened since the key was added.
     pub counts: Counts,
@@ -48,21 +48,21 @@ pub struct Counts {
     pub opened: u64,
     /// Connections that could not be opened.
     pub open_failures: u64,
-    /// Sessions served by a connection that was there.
+    /// Sessions served by a connection that existed already.
     pub reused: u64,
-    /// Of these, taken from the idle ones with the very state that was wished for.
+    /// Of these, sessions that got an idle connection with exactly the state that they wanted.
     pub exact: u64,
     /// Sessions that had to wait.
     pub waits: u64,
     /// Waits that ended because the time was over.
     pub timeouts: u64,
-    /// Waits that the waiter itself ended.
+    /// Waits that the waiter has cancelled.
     pub cancelled: u64,
-    /// Sessions refused: unable to wait, or their backend shut.
+    /// Sessions refused: they could not wait, or their backend was shut.
     pub refused: u64,
     /// Pings asked for.
     pub pings: u64,
-    /// Connections that were in somebody's hands at once, at most; of several keys the sum.
+    /// The most connections that were lent at once; for several keys the sum.
     pub leased_max: usize,
     /// Connections that ended, by reason.
     pub closed: Closed,
@@ -91,9 +91,9 @@ impl AddAssign<&Counts> for Counts {
 pub enum CloseReason {
     /// It reached its maximum age, or the privileges of its account have changed.
     TooOld,
-    /// Nobody used it for too long.
+    /// No session used it for too long.
     IdleTooLong,
-    /// More are idle, or there at all, than the limits say.
+    /// More connections are idle, or exist at all, than the limits allow.
     TooMany,
     /// Its backend went down, is drained, or was removed.
     Shut,
@@ -101,9 +101,9 @@ pub enum CloseReason {
     Yielded,
     /// It broke: a ping or a statement found it dead.
     Broken,
-    /// Its session took it to its end: pinned, or its state cannot be undone.
+    /// Its session used it to its end: pinned, or its state cannot be undone.
     Ended,
-    /// Its holder was cancelled and took it along.
+    /// The task that held it was cancelled.
     Dropped,
     /// Its session left a transaction idle for too long.
     IdleTransaction,

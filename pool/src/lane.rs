@@ -1,7 +1,7 @@
 //! A shared lane: statements of many sessions in flight on one connection, answered in their order.
 //!
-//! Decisions only, like the rest of this crate: a request is an opaque `R`, what follows its reply
-//! an opaque `F`. If a session withdraws its request, `F` stays, because the reply still comes.
+//! Decisions only, like the rest of this crate: a request is an opaque `R`, and an opaque `F`
+//! follows its reply. If a session withdraws its request, `F` stays, because the reply still comes.
 //!
 //! ```text
 //!   submit ─► ready ──► waits ──► head ──► begun ──► ends: the request has its reply
@@ -19,13 +19,13 @@ mod tests;
 
 pub use depth::Depth;
 
-/// A head has this long at least, however short its usual time is.
+/// The least patience with a head, however short its usual time is.
 pub const PATIENCE_MIN: Duration = Duration::from_millis(10);
 
 /// A head takes too long after so many times its usual time.
 const PATIENCE_FACTOR: u32 = 16;
 
-/// The longest patience with a head behind which others wait.
+/// The longest patience with a head behind which requests wait.
 const PATIENCE_MAX: Duration = Duration::from_millis(200);
 
 /// A request's place, for as long as its reply has not ended.
@@ -36,11 +36,11 @@ pub struct LaneRequestId(u64);
 #[derive(Debug)]
 pub struct Lane<R, F> {
     places: VecDeque<PendingRequest<R, F>>,
-    /// The first one's number.
+    /// The number of the first place.
     first: u64,
-    /// So many have been sent.
+    /// How many requests have been sent.
     sent: usize,
-    /// Since when the first one is that, and sent.
+    /// Since when the first request is the head, and sent.
     head_since: Duration,
     has_started: bool,
     is_shut: bool,
@@ -49,44 +49,44 @@ pub struct Lane<R, F> {
 
 #[derive(Debug)]
 struct PendingRequest<R, F> {
-    /// None: its reply is thrown away.
+    /// None: the reply is discarded.
     request: Option<R>,
     follower: F,
     usual_time: Duration,
-    /// When it was sent, if it was.
+    /// When the statement was sent, if it was.
     sent_at: Duration,
-    /// It was nobody's from the beginning, and is not for nothing.
+    /// A statement of the proxy's: no session wants its reply, but it is not abandoned.
     is_own: bool,
 }
 
-/// Who has left, and how far its reply had come.
+/// A request that was withdrawn, and how far its reply had come.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Left<R> {
-    /// It.
+    /// The request.
     pub request: R,
-    /// Whether the server may be at its statement now.
+    /// Whether the server may be running the statement now.
     pub is_head: bool,
-    /// Whether some of its reply has gone to it.
+    /// Whether some of the reply has gone to the session.
     pub has_started: bool,
 }
 
-/// Whose reply has ended.
+/// A request whose reply has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ended<R, F> {
-    /// Who had it, if anybody wanted it.
+    /// The request, if a session still wanted the reply.
     pub request: Option<R>,
-    /// What followed it.
+    /// What followed the reply.
     pub follower: F,
     /// When its statement was sent.
     pub sent_at: Duration,
 }
 
-/// Whom a break leaves without a reply.
+/// The requests that a broken connection leaves without a whole reply.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stranded<R> {
-    /// Has had some of it.
+    /// The request that has had some of its reply.
     pub partly_answered: Option<R>,
-    /// Have had nothing.
+    /// The requests that have had nothing.
     pub unanswered: Vec<R>,
 }
 
@@ -105,17 +105,17 @@ impl<R, F> Default for Lane<R, F> {
 }
 
 impl<R, F> Lane<R, F> {
-    /// Whether it takes requests.
+    /// Whether the lane takes requests.
     pub fn is_open(&self) -> bool {
         !self.is_shut
     }
 
-    /// Statements of which not all of the reply has come, whoever still wants it.
+    /// The number of statements whose reply is not complete, whether a session wants it or not.
     pub fn depth(&self) -> usize {
         self.places.len()
     }
 
-    /// Those whose reply is wanted.
+    /// The number of requests whose reply is wanted.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
@@ -145,7 +145,7 @@ impl<R, F> Lane<R, F> {
         Ok(request_id)
     }
 
-    /// Takes a statement of its own on, whose reply concerns its follower and nobody else.
+    /// Adds a statement of the proxy's, whose reply concerns its follower only.
     pub fn submit_own(&mut self, follower: F) {
         self.places.push_back(PendingRequest {
             request: None,
@@ -156,7 +156,7 @@ impl<R, F> Lane<R, F> {
         });
     }
 
-    /// All that were submitted are sent now. True where nothing was under way before.
+    /// All submitted statements are sent now. Returns whether none was in flight before.
     pub fn departs(&mut self, now: Duration) -> bool {
         let was_empty = self.sent == 0;
         if was_empty {
@@ -169,7 +169,7 @@ impl<R, F> Lane<R, F> {
         was_empty
     }
 
-    /// Whose reply comes now, if anybody wants it, and what follows it; none when nothing was sent.
+    /// The request whose reply comes now, if a session wants it, and its follower; none if there is no statement.
     pub fn head(&mut self) -> Option<(Option<&R>, &mut F)> {
         let place = self.places.front_mut()?;
         Some((place.request.as_ref(), &mut place.follower))
@@ -195,7 +195,7 @@ impl<R, F> Lane<R, F> {
         })
     }
 
-    /// A session wants the reply to its request no more. None if it has had the reply.
+    /// A session no longer wants the reply to its request. Returns none if the reply has ended.
     pub fn leave(&mut self, request_id: LaneRequestId) -> Option<Left<R>> {
         let at = usize::try_from(request_id.0.checked_sub(self.first)?).ok()?;
         let request = self.places.get_mut(at)?.request.take()?;
@@ -216,14 +216,14 @@ impl<R, F> Lane<R, F> {
         self.head_since.saturating_add(patience) <= now
     }
 
-    /// Whether it does, and keeps others waiting.
+    /// Whether the head takes too long and keeps requests waiting.
     pub fn is_overdue(&self, now: Duration) -> bool {
         let waits = |place: &PendingRequest<R, F>| place.request.is_some();
         self.takes_too_long(now) && self.places.iter().skip(1).any(waits)
     }
 
-    /// Whether the head takes too long and no session wants its reply, so that it is to be killed now. If it
-    /// does not end then, it is killed again after as long again.
+    /// Whether the head takes too long and no session wants its reply, so that it has to be killed now. If
+    /// it does not end then, it is killed again after the same time.
     pub fn abandons_head(&mut self, now: Duration) -> bool {
         let is_wanted = |head: &PendingRequest<R, F>| head.is_own || head.request.is_some();
         if !self.takes_too_long(now) || self.places.front().is_some_and(is_wanted) {
@@ -233,13 +233,13 @@ impl<R, F> Lane<R, F> {
         true
     }
 
-    /// Takes nobody any more: it ends when the last reply has come.
+    /// The lane takes no more requests: it ends when the last reply has come.
     pub fn shut(&mut self) {
         self.is_shut = true;
     }
 
-    /// Takes nobody any more, and lets those go of whose replies nothing has come, but for the head:
-    /// they go elsewhere, and what comes for them is thrown away.
+    /// The lane takes no more requests. Returns those of whose replies nothing has come, except the
+    /// head: they go to another connection, and their replies are discarded.
     pub fn clear(&mut self) -> Vec<R> {
         self.shut();
         let behind = self.places.iter_mut().skip(1);

@@ -1,4 +1,4 @@
-//! The backend connections of one worker: who has one, who waits for one, when one is opened or closed.
+//! The backend connections of one worker: which sessions have one or wait for one, when one is opened or closed.
 //!
 //! Decisions only. No socket: a connection is an opaque `C`, a waiter an opaque `W` that the caller
 //! wakes. No clock: `now` is an argument everywhere, the time since the process started. No timer:
@@ -25,9 +25,9 @@
 //! which a backend is given new connections ([`RateLimit`]). An account whose sessions keep many connections is bounded
 //! besides ([`FairShares`]). How many statements run at once on a server is another matter ([`AdaptiveLimit`]).
 //!
-//! What is out of the pool is held by a token: [`Lease`], [`OpeningPermit`], [`Closing`],
-//! [`Ticket`]. A token is used up by the call that ends its state, so nothing is given back twice;
-//! one that is dropped, as with a cancelled task, is found by the pool's next call, so nothing is lost.
+//! A token holds what is out of the pool: [`Lease`], [`OpeningPermit`], [`Closing`], [`Ticket`]. A
+//! token is used up by the call that ends its state, so nothing is given back twice. The pool's next
+//! call finds a token that was dropped, as with a cancelled task, so nothing is lost.
 //!
 //! Beside the pool stand the two tables of prepared statements: [`Prepared`], what one backend
 //! connection has, and [`ClientStatements`], what one client believes to have.

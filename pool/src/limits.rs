@@ -1,25 +1,25 @@
-//! What one key may have in one worker, and how long a connection of it lives.
+//! The limits of one key in one worker, and how long its connections live.
 
 use std::time::Duration;
 
-/// The limits of one key in one worker. What spans workers is a [`ConnectionLimit`](crate::ConnectionLimit).
+/// The limits of one key in one worker. A limit that spans workers is a [`ConnectionLimit`](crate::ConnectionLimit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at most, in whatever state.
     pub connections_max: u32,
     /// Connections kept idle and ready, opened ahead of need.
     pub idle_min: u32,
-    /// Idle connections at most; what comes back beyond is closed.
+    /// Idle connections at most; further ones are closed when they come back.
     pub idle_max: u32,
     /// A session that finds no idle connection waits until one comes back. It waits as long as opening a connection
     /// takes, and no longer than this; then it opens one. Zero: it opens one at once.
     pub open_wait_max: Duration,
-    /// Waiters at most; who comes after is refused.
+    /// Waiters at most; later sessions are refused.
     pub waiters_max: usize,
-    /// A connection older than this is closed as soon as nobody has it.
+    /// A connection older than this is closed as soon as no session has it.
     pub age_max: Option<Duration>,
-    /// Each connection's [`age_max`](Self::age_max) is shortened by a chance part of this, so that
-    /// those opened together do not go together.
+    /// Each connection's [`age_max`](Self::age_max) is shortened by a random part of this, so that
+    /// connections opened together do not end together.
     pub age_jitter: Duration,
     /// A connection unused for this long is closed, down to [`idle_min`](Self::idle_min).
     pub idle_time_max: Option<Duration>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) struct OpeningTime(Option<Duration>);
 
 impl OpeningTime {
-    /// One took so long; a quarter of what is known.
+    /// An opening took so long; it counts for a quarter of the estimate.
     pub(crate) fn learn(&mut self, took: Duration) {
         self.0 = Some(match self.0 {
             Some(known) => (known * 3 + took) / 4,
@@ -15,7 +15,7 @@ impl OpeningTime {
         });
     }
 
-    /// How long the last ones took; zero before the first.
+    /// How long the last openings took; zero before the first.
     pub(crate) fn estimate(&self) -> Duration {
         self.0.unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! One key's connections and waiters: four places, one queue, and the doors between them.
+//! One key's connections and waiters: four places, one queue, and the transitions between them.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -16,14 +16,14 @@ use crate::{CloseReason, Counts, Figures, Limits, RateLimit};
 #[cfg(test)]
 mod tests;
 
-/// A connection has its turn before it is taken from a key for one that has none: long enough for
-/// the opening to be worth it.
+/// A connection is used for so long before its key yields it to a key that has none: long enough
+/// for the opening to be worth it.
 pub(crate) const TURN: Duration = Duration::from_millis(250);
 
-/// What lies idle for less than this is not yielded yet: its session is likely to be back.
+/// A connection that has been idle for less than this is not yielded yet: its session is likely to come back.
 pub(crate) const LINGER: Duration = Duration::from_millis(20);
 
-/// All of one key in one worker.
+/// All connections and waiters of one key in one worker.
 #[derive(Debug)]
 pub(crate) struct SubPool<K, C, W> {
     pub key: K,
@@ -31,7 +31,7 @@ pub(crate) struct SubPool<K, C, W> {
     pub rate_limit: Rc<RateLimit>,
     pub holdings: Holdings,
     pub gate: Gate,
-    /// Ascending by last use: the most recently used at the back. Empty while somebody waits.
+    /// Ascending by last use: the most recently used at the back. Empty while a session waits.
     pub idle: VecDeque<Idle<C>>,
     pub leased: Slab<Leased>,
     pub opening: Slab<Opening>,
@@ -43,14 +43,14 @@ pub(crate) struct SubPool<K, C, W> {
     pub issuer: TokenIssuer,
 }
 
-/// Whether sessions are served.
+/// Whether the key serves sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
-    /// They are.
+    /// The key serves sessions.
     Open,
-    /// The backend is down or drained: they are not, and what comes back is closed.
+    /// The backend is down or drained: the key serves no sessions, and connections that come back are closed.
     Shut,
-    /// As shut, and the sub-pool goes when the last connection has gone.
+    /// As shut, and the sub-pool ends with its last connection.
     Removed,
 }
 
@@ -73,24 +73,24 @@ pub(crate) struct Opening {
     pub started_at: Duration,
 }
 
-/// What the pool knows of a connection, wherever it is.
+/// What the pool knows of a connection, in whatever state.
 #[derive(Debug)]
 pub(crate) struct ConnectionRecord {
     pub holdings: Places,
     pub opened_at: Duration,
     pub expires_at: Option<Duration>,
-    /// When a session last had it.
+    /// When a session last used it.
     pub used_at: Duration,
     /// When it was last known to be alive.
     pub last_reply_at: Duration,
 }
 
-/// Why a connection is outside, or opened.
+/// Why a connection is leased, or being opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A session uses it for a command.
     Session,
-    /// A session holds it between commands: when it comes back nobody knows.
+    /// A session holds it between commands. It is not known when it comes back.
     Hold,
     /// It is pinged.
     Ping,
@@ -98,7 +98,7 @@ pub(crate) enum Purpose {
     Warmth,
 }
 
-/// When connections may be opened ahead of need again, after that was of no avail.
+/// When connections may be opened ahead of need again, after that has failed.
 #[derive(Debug, Default)]
 pub(crate) struct Warming {
     pub not_before: Duration,
@@ -125,7 +125,7 @@ impl<K, C, W> SubPool<K, C, W> {
         }
     }
 
-    // The doors: each takes a connection, or a place for one, from where it is to where it goes.
+    // The transitions: each takes a connection, or a place for one, from one state to another.
 
     pub(crate) fn check_out<D, F>(
         &mut self,
@@ -166,7 +166,7 @@ impl<K, C, W> SubPool<K, C, W> {
         Verdict::Refuse(refusal)
     }
 
-    /// Idle → Leased: the nearest.
+    /// Idle → Leased: the connection at the least distance.
     pub(crate) fn take_idle(&mut self, mut distance: impl FnMut(&C) -> u32) -> Option<(C, Lease)> {
         let (index, distance) = self.nearest(&mut distance)?;
         let Idle { connection, record } = self.idle.remove(index)?;
@@ -175,7 +175,7 @@ impl<K, C, W> SubPool<K, C, W> {
         Some((connection, self.lend(record, Purpose::Session)))
     }
 
-    /// Idle → Leased: that one.
+    /// Idle → Leased: the connection that `is_it` picks.
     pub(crate) fn take_idle_that(
         &mut self,
         mut is_it: impl FnMut(&C) -> bool,
@@ -187,7 +187,7 @@ impl<K, C, W> SubPool<K, C, W> {
         Some((connection, self.lend(record, Purpose::Session)))
     }
 
-    /// Idle → Leased: of those that may be taken the one unused for longest, which keeps its place.
+    /// Idle → Leased: the connection unused for longest that `may` allows. It keeps its place in the order of use.
     pub(crate) fn take_to_ask(&mut self, mut may: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
         let mut idle = self.idle.iter();
         let index = idle.position(|idle| may(&idle.connection))?;
@@ -195,8 +195,8 @@ impl<K, C, W> SubPool<K, C, W> {
         Some((connection, self.lend(record, Purpose::Ping)))
     }
 
-    /// The idle connection at the least distance, the most recently used among equals; the search
-    /// ends at the first exact one.
+    /// Returns the idle connection at the least distance, the most recently used among equals. The
+    /// search ends at the first one with distance 0.
     fn nearest(&self, distance: &mut impl FnMut(&C) -> u32) -> Option<(usize, u32)> {
         let mut nearest: Option<(usize, u32)> = None;
         let recent = self.idle.iter().enumerate().rev();
@@ -218,7 +218,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.issuer.lease(index)
     }
 
-    /// Leased → Leased: its session keeps it between commands.
+    /// Leased → Leased: the session keeps the connection between commands.
     pub(crate) fn hold(&mut self, index: usize) {
         self.leased[index].purpose = Purpose::Hold;
     }
@@ -266,7 +266,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.lend(record, purpose)
     }
 
-    /// Opening → nothing; who waits is served.
+    /// Opening → nothing. The waiters are served.
     pub(crate) fn open_failed(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         let Opening {
             holdings: places,
@@ -281,7 +281,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.serve(now)
     }
 
-    /// Opening → nothing, nothing having been tried.
+    /// Opening → nothing. The opening was not tried.
     pub(crate) fn waive(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         drop(self.opening.remove(index));
         self.rate_limit.refund();
@@ -320,7 +320,7 @@ impl<K, C, W> SubPool<K, C, W> {
         }
     }
 
-    /// Why a connection that comes back is neither lent again nor kept.
+    /// Returns why a connection that comes back is neither lent again nor kept.
     fn cannot_stay(&self, record: &ConnectionRecord, now: Duration) -> Option<CloseReason> {
         if self.gate != Gate::Open {
             return Some(CloseReason::Shut);
@@ -336,11 +336,11 @@ impl<K, C, W> SubPool<K, C, W> {
             Claim::AfterTurn => record.opened_at.saturating_add(TURN) <= now,
             Claim::Idle | Claim::Nothing => false,
         };
-        // One at a time: who wants the place has not seen it yet.
+        // One at a time: the waiter for the place has not seen the last one yet.
         (yields && self.closing.is_empty()).then_some(CloseReason::Yielded)
     }
 
-    /// Into the idle list, where its last use puts it: one that was pinged goes back to its place.
+    /// Puts a connection into the idle list by its last use: a pinged connection goes back to its place.
     fn rest(&mut self, connection: C, record: ConnectionRecord) {
         let place = self
             .idle
@@ -348,7 +348,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.idle.insert(place, Idle { connection, record });
     }
 
-    /// Leased → nothing; who waits is served.
+    /// Leased → nothing. The waiters are served.
     pub(crate) fn forget(
         &mut self,
         index: usize,
@@ -360,14 +360,14 @@ impl<K, C, W> SubPool<K, C, W> {
         self.serve(now)
     }
 
-    /// Closing → nothing; who waits is served.
+    /// Closing → nothing. The waiters are served.
     pub(crate) fn closed(&mut self, index: usize, now: Duration) -> Vec<Wake<C, W>> {
         drop(self.closing.remove(index));
         self.serve(now)
     }
 
-    /// Lets waiters open connections whose time for that has come, until none may be opened now: then
-    /// they stand in the line of what is missing, and are seen there.
+    /// Lets waiters open connections when their time for that has come, until none may be opened now.
+    /// Then the key waits in the queue of the limit that denies the next connection.
     pub(crate) fn serve(&mut self, now: Duration) -> Vec<Wake<C, W>> {
         let mut wakes = Vec::new();
         loop {
@@ -385,8 +385,8 @@ impl<K, C, W> SubPool<K, C, W> {
         wakes
     }
 
-    /// A place for one connection more, if every limit and the rate limit allow it now. Who stands in
-    /// line stands in one line: that of what it lacks.
+    /// Returns a place for one more connection, if every limit and the rate limit allow it now. A key
+    /// waits in one queue only: that of the limit that denies the connection.
     pub(crate) fn reserve(&mut self, otherwise: Otherwise, now: Duration) -> Option<Places> {
         let sub_pool = self.issuer.sub_pool;
         if self.gate != Gate::Open || self.connections() >= self.limits.connections_max as usize {
@@ -406,7 +406,7 @@ impl<K, C, W> SubPool<K, C, W> {
         Some(places)
     }
 
-    /// Whether it waits in the queue for what it lacks, and is seen there.
+    /// Whether the key waits in the queue of a limit.
     pub(crate) fn is_queued(&self) -> bool {
         self.rate_limit.is_queued(self.issuer.sub_pool) || self.holdings.are_queued()
     }
@@ -416,7 +416,7 @@ impl<K, C, W> SubPool<K, C, W> {
         self.holdings.leave_lines();
     }
 
-    /// After every change: nobody waits, nothing is wanted; and the invariants.
+    /// After every change: a key without waiters leaves the queues, and the invariants are checked.
     pub(crate) fn settle(&mut self) {
         if self.waiters.is_empty() {
             self.leave_lines();
@@ -456,12 +456,12 @@ impl<K, C, W> SubPool<K, C, W> {
         self.kept() + self.closing.len()
     }
 
-    /// Connections that are not about to go.
+    /// Connections that are not being closed.
     pub(crate) fn kept(&self) -> usize {
         self.idle.len() + self.leased.len() + self.opening.len()
     }
 
-    /// Nothing is left of a removed key.
+    /// Whether nothing is left of a removed key.
     pub(crate) fn is_over(&self) -> bool {
         self.gate == Gate::Removed && self.connections() == 0
     }
@@ -480,7 +480,7 @@ impl<K, C, W> SubPool<K, C, W> {
 }
 
 impl Purpose {
-    /// Whether a session has it, or will.
+    /// Whether a session has the connection, or will have it.
     pub(crate) fn is_a_sessions(self) -> bool {
         matches!(self, Self::Session | Self::Hold)
     }
@@ -493,7 +493,7 @@ impl ConnectionRecord {
 }
 
 impl Warming {
-    /// 1 s, 2 s, 4 s … 32 s: an account that is refused is not tried without end.
+    /// 1 s, 2 s, 4 s … 32 s, so that an account whose login is refused is not tried without end.
     fn has_failed(&mut self, now: Duration) {
         let pause = Duration::from_secs(1 << self.failures.min(5));
         self.failures += 1;

@@ -1,4 +1,4 @@
-//! The pool of one worker: finds the key's sub-pool, or the token's, and goes through its doors.
+//! The pool of one worker: finds the sub-pool of a key or a token, and changes it.
 
 use std::hash::Hash;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::{CloseReason, Closing, Counts, Figures, Lease, OpeningPermit, Ticket,
 
 /// All backend connections of one worker, by key.
 ///
-/// A key `K` is what makes connections interchangeable: cluster, backend and account; cheap to hash
-/// and to clone, and chosen by nobody else. `C` is a connection, which the pool owns while it lies idle. `W` wakes somebody
-/// who waits; it is made when needed, and comes back exactly once, in a [`Wake`] or a
-/// [`Refuse`](crate::Action::Refuse), unless its ticket was cancelled first.
+/// A key `K` is what makes connections interchangeable: cluster, backend and account; cheap to hash and to clone, and
+/// not chosen by clients. `C` is a connection, which the pool owns while it is idle. `W` wakes a waiter. It is made
+/// when needed, and comes back exactly once, in a [`Wake`] or a [`Refuse`](crate::Action::Refuse), unless its ticket
+/// was cancelled first.
 ///
 /// `now` is always the time since the process started, and never runs backwards.
 ///
@@ -68,8 +68,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         }
     }
 
-    /// Adds a key, or changes what its connections are under: those there keep the places that they
-    /// have. Changes take effect with the next [`tick`](Self::tick).
+    /// Adds a key, or changes the limits of its connections: existing connections keep their
+    /// places. Changes take effect with the next [`tick`](Self::tick).
     pub fn supply(&mut self, key: K, supply: Supply) {
         if let Some(index) = self.by_key.get(&key) {
             self.sub_pools[*index].resupply(supply);
@@ -84,8 +84,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         entry.insert(SubPool::new(key, supply, issuer));
     }
 
-    /// A connection for a session: the idle one whose state is nearest, or the right to open one,
-    /// or a place in the queue.
+    /// Returns a connection for a session: the idle one whose state is nearest, or the right to
+    /// open one, or a place in the queue.
     pub fn check_out<D, F>(&mut self, key: &K, wish: Wish<D, F>, now: Duration) -> Verdict<C>
     where
         D: FnMut(&C) -> u32,
@@ -100,38 +100,38 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.at(index, |sub_pool| sub_pool.check_out(wish, sequence, now))
     }
 
-    /// How many wait for a connection of a key.
+    /// How many waiters a key has.
     pub fn waiting_for(&self, key: &K) -> usize {
         let index = self.by_key.get(key).copied();
         let sub_pool = index.and_then(|index| self.sub_pools.get(index));
         sub_pool.map_or(0, |sub_pool| sub_pool.waiters.len())
     }
 
-    /// The idle connection whose state is nearest, if there is one; whoever finds none may come again
-    /// and [`check_out`](Self::check_out). Nothing is counted as a refusal.
+    /// Takes the idle connection whose state is nearest, if there is one. Otherwise the caller may
+    /// [`check_out`](Self::check_out) later. No refusal is counted.
     pub fn take_idle(&mut self, key: &K, distance: impl FnMut(&C) -> u32) -> Option<(C, Lease)> {
         self.collect_lost();
         let index = self.by_key.get(key).copied()?;
         self.at(index, |sub_pool| sub_pool.take_idle(distance))
     }
 
-    /// The idle connection that is this one, however many lie idle.
+    /// Takes the idle connection that `is_it` picks, however many are idle.
     pub fn take_idle_that(&mut self, key: &K, is_it: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
         self.collect_lost();
         let index = self.by_key.get(key).copied()?;
         self.at(index, |sub_pool| sub_pool.take_idle_that(is_it))
     }
 
-    /// An idle connection for a question of the pool's owner, to be given back or forgotten. That is no use of it:
-    /// it goes back to its place among the idle ones.
+    /// Takes an idle connection for a query of the pool's owner, to be given back or forgotten. That does not
+    /// count as use: the connection goes back to its place among the idle ones.
     pub fn take_to_ask(&mut self, key: &K, may: impl FnMut(&C) -> bool) -> Option<(C, Lease)> {
         self.collect_lost();
         let index = self.by_key.get(key).copied()?;
         self.at(index, |sub_pool| sub_pool.take_to_ask(may))
     }
 
-    /// The connection is open and lent to whoever opened it. One that was opened ahead of need is
-    /// then given back.
+    /// The connection is open, and lent to the caller. One that was opened ahead of need is then
+    /// given back.
     pub fn opened(&mut self, permit: OpeningPermit, now: Duration) -> Lease {
         self.collect_lost();
         let chance = self.throw();
@@ -140,7 +140,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
-    /// It could not be opened. Waiters may try, as the rate limit allows.
+    /// The connection could not be opened. Waiters may try, as the rate limit allows.
     #[must_use = "those woken wait for what they are granted"]
     pub fn open_failed(&mut self, permit: OpeningPermit, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
@@ -149,7 +149,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
-    /// It was not even tried: the session has gone. Waiters are served with its place.
+    /// The opening was not tried, because the session has gone. Waiters are served with its place.
     #[must_use = "those woken wait for what they are granted"]
     pub fn waive(&mut self, permit: OpeningPermit, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
@@ -158,14 +158,14 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
-    /// The session keeps the connection between its commands, in a transaction for one: nobody who
-    /// waits can hope for it. [`next_tick`](Self::next_tick) is to be asked again.
+    /// The session keeps the connection between its commands, for instance in a transaction:
+    /// waiters cannot count on it. [`next_tick`](Self::next_tick) has to be asked again.
     pub fn hold(&mut self, lease: &Lease) {
         let Address { sub_pool, entry } = lease.address();
         self.sub_pools[sub_pool].hold(entry as usize);
     }
 
-    /// The session has done with the connection, which is alive and fit for others.
+    /// The session no longer needs the connection, which is alive and fit for other sessions.
     pub fn give_back(&mut self, lease: Lease, connection: C, now: Duration) -> Next<C, W> {
         self.collect_lost();
         self.at_token(lease.redeem(&self.lost), |sub_pool, index| {
@@ -173,7 +173,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
-    /// The connection broke, or its session took it to its end. Waiters are served with its place.
+    /// The connection broke, or its session used it to its end. Waiters are served with its place.
     #[must_use = "those woken wait for what they are granted"]
     pub fn forget(&mut self, lease: Lease, reason: CloseReason, now: Duration) -> Vec<Wake<C, W>> {
         self.collect_lost();
@@ -191,7 +191,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         })
     }
 
-    /// Leaves the queue. Returns the waiter, unless its turn had come.
+    /// Leaves the queue. Returns the waiter, unless it was woken or refused already.
     pub fn cancel(&mut self, ticket: Ticket) -> Option<W> {
         self.collect_lost();
         let address = ticket.redeem(&self.lost);
@@ -199,13 +199,13 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.at(address.sub_pool, |sub_pool| sub_pool.cancel(address.entry))
     }
 
-    /// Where a waiter stands; none if its turn has come.
+    /// A waiter's place in the queue; none if it was woken or refused.
     pub fn waiting(&self, ticket: &Ticket) -> Option<Waiting> {
         let Address { sub_pool, entry } = ticket.address();
         self.sub_pools.get(sub_pool)?.waiters.waiting(entry)
     }
 
-    /// Who waits for connections of a key, the first to be served first.
+    /// The waiters for connections of a key, in the order in which they are served.
     pub fn waiters(&self, key: &K) -> impl Iterator<Item = (Waiting, &W)> {
         let sub_pool = self.by_key.get(key).map(|index| &self.sub_pools[*index]);
         sub_pool
@@ -213,19 +213,19 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
             .flat_map(|sub_pool| sub_pool.waiters.iter())
     }
 
-    /// How many of a key are where, and what has happened.
+    /// A key's connections by state, and its counts.
     pub fn figures(&self, key: &K, now: Duration) -> Option<Figures> {
         let index = self.by_key.get(key)?;
         Some(self.sub_pools[*index].figures(now))
     }
 
-    /// The same of every key; a removed key is among them until its last connection has gone.
+    /// The figures of every key; a removed key is among them until its last connection has gone.
     pub fn all_figures(&self, now: Duration) -> impl Iterator<Item = (&K, Figures)> {
         let sub_pools = self.sub_pools.iter();
         sub_pools.map(move |(_, sub_pool)| (&sub_pool.key, sub_pool.figures(now)))
     }
 
-    /// What has happened is counted from nothing, of every key.
+    /// Resets the counts of every key.
     pub fn reset_counts(&mut self) {
         for (_, sub_pool) in &mut self.sub_pools {
             sub_pool.counts = Counts {
@@ -235,8 +235,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         }
     }
 
-    /// Ends the state of what was held by tokens that were dropped. Who waits for their places is
-    /// served by the next tick.
+    /// Ends the state of what dropped tokens stood for. The next tick serves waiters with their
+    /// places.
     pub(crate) fn collect_lost(&mut self) {
         for (kind, address) in self.lost.collect() {
             let Some(sub_pool) = self.sub_pools.get_mut(address.sub_pool) else {
@@ -252,7 +252,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         }
     }
 
-    /// Does something with a sub-pool and leaves it in order.
+    /// Changes a sub-pool with `act`, and leaves it in order.
     pub(crate) fn at<R>(
         &mut self,
         index: usize,
@@ -263,7 +263,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         result
     }
 
-    /// A token's sub-pool is there as long as the token: what the token stands for is in it.
+    /// A token's sub-pool exists as long as the token, because it holds what the token stands for.
     fn at_token<R>(
         &mut self,
         address: Address,

@@ -1,14 +1,14 @@
-//! How fast a backend is given new connections: a token bucket whose rate grows after a return.
+//! How fast connections to a backend are opened: a token bucket whose rate grows after the backend's return.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The opening of connections to one backend, by one worker, at no more than so many a second: a
-/// storm after a restart would hit a server whose caches are cold.
+/// Limits how many connections to one backend one worker opens in a second: after a restart, a
+/// storm would hit a server whose caches are cold.
 ///
-/// The keys of one backend in one pool share one rate limit (an `Rc`); those that wait for it are served
-/// in the order in which they began to.
+/// The keys of one backend in one pool share one rate limit (an `Rc`). Those that wait for it are served
+/// in the order in which they began to wait.
 #[derive(Debug)]
 pub struct RateLimit {
     opens_per_second: f64,
@@ -27,10 +27,10 @@ struct RateState {
     line: VecDeque<usize>,
 }
 
-/// The part of its rate that a backend is given at its return.
+/// The part of its rate that a backend gets at its return.
 const FIRST_SHARE: f64 = 0.1;
 
-/// Nobody is asked to come again sooner: timers are no finer.
+/// The shortest pause before the next try, because timers are no finer.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// Sums of fractions reach a whole token only nearly.
@@ -71,7 +71,7 @@ impl RateLimit {
         state.tokens + NEARLY >= state.needed(sub_pool)
     }
 
-    /// When `sub_pool` may look again, if the line moves on as it should.
+    /// When `sub_pool` may try again, if the queue moves on as it should.
     pub(crate) fn ready_at(&self, sub_pool: usize, now: Duration) -> Duration {
         self.fill(now);
         let state = self.state.borrow();
@@ -89,7 +89,7 @@ impl RateLimit {
         self.state.borrow_mut().tokens -= 1.0;
     }
 
-    /// It is not, after all.
+    /// The connection is not opened, after all.
     pub(crate) fn refund(&self) {
         let mut state = self.state.borrow_mut();
         state.tokens = (state.tokens + 1.0).min(self.burst);

@@ -5,39 +5,39 @@ use std::time::Duration;
 
 use crate::{CloseReason, Closing, Holding, Lease, Limits, OpeningPermit, RateLimit, Ticket};
 
-/// What a key's connections are under.
+/// The limits of a key's connections.
 #[derive(Debug)]
 pub struct Supply {
     /// The limits in this worker.
     pub limits: Limits,
     /// The backend's rate limit in this worker, shared by the keys of one backend.
     pub rate_limit: Rc<RateLimit>,
-    /// Parts of limits that span keys or workers; each made for this key.
+    /// The key's parts of limits that span keys or workers; each made for this key.
     pub holdings: Vec<Holding>,
 }
 
-/// What a session wants of a check-out.
+/// What a session wants from a check-out.
 #[derive(Debug)]
 pub struct Wish<D, F> {
     /// `FnMut(&C) -> u32`: how far a connection's state is from the session's; 0 if nothing must
     /// be restored.
     pub distance: D,
-    /// `FnOnce() -> W`: makes the waiter; called only if it has to wait.
+    /// `FnOnce() -> W`: makes the waiter; called only if the session has to wait.
     pub waiter: F,
-    /// How long it would wait; with zero it is refused instead.
+    /// How long the session would wait; with zero it is refused instead.
     pub patience: Duration,
-    /// How many wait for connections of other keys that count as one with this, for the limit of those who wait.
+    /// How many sessions wait for connections of keys that share the limit of waiters with this key.
     pub waiting_elsewhere: usize,
 }
 
-/// What a session is to do.
+/// What a session has to do.
 #[derive(Debug)]
 #[must_use]
 pub enum Verdict<C> {
-    /// Use this idle connection. Should it turn out dead before anything was sent, forget the
-    /// lease and check out again.
+    /// Use this idle connection. If it is dead before anything was sent, forget the lease and check
+    /// out again.
     Take(C, Lease),
-    /// Open a connection; say how that went.
+    /// Open a connection, and report the outcome.
     Open(OpeningPermit),
     /// Wait until the waiter is woken or refused.
     Wait(Ticket),
@@ -54,7 +54,7 @@ pub enum Refusal {
     /// The backend is down or drained; another may serve.
     #[error("the backend takes no new work")]
     Shut,
-    /// As many wait as may.
+    /// As many sessions wait as may wait.
     #[error("too many sessions wait for a connection")]
     Crowded,
     /// No connection became free in time.
@@ -66,24 +66,24 @@ pub enum Refusal {
 #[derive(Debug)]
 #[must_use]
 pub enum Next<C, W> {
-    /// It goes straight on: hand it over.
+    /// It goes straight to a waiter: hand it over.
     Wake(Wake<C, W>),
     /// It lies idle in the pool.
     Rest,
-    /// It lies idle for a moment, and then goes to make room for somebody who waits elsewhere:
-    /// [`next_tick`](crate::Pool::next_tick) is to be asked again.
+    /// It is idle for a moment, and then is closed to make room for a waiter of another key:
+    /// [`next_tick`](crate::Pool::next_tick) has to be asked again.
     Linger,
-    /// Close it, then say so.
+    /// Close it, then report that.
     Close(C, CloseReason, Closing),
 }
 
-/// A waiter's turn. If it is gone meanwhile, give back or [`waive`](crate::Pool::waive) what it was granted.
+/// A waiter's turn. If the waiter is gone, give back or [`waive`](crate::Pool::waive) what it was granted.
 #[derive(Debug)]
 #[must_use = "somebody waits for this"]
 pub struct Wake<C, W> {
-    /// Whom to wake.
+    /// The waiter to wake.
     pub waiter: W,
-    /// With what.
+    /// What the waiter gets.
     pub grant: Grant<C>,
 }
 
@@ -91,8 +91,8 @@ pub struct Wake<C, W> {
 #[derive(Debug)]
 #[must_use]
 pub enum Grant<C> {
-    /// A connection, lent to it.
+    /// A connection, lent to the waiter.
     Connection(C, Lease),
-    /// The right to open one.
+    /// The right to open a connection.
     Permit(OpeningPermit),
 }

@@ -1,16 +1,16 @@
-//! The share of one account in what is under a limit of connections, over all keys and workers.
+//! The share of one account under a connection limit, over all keys and workers.
 //!
-//! An account is *bounded* while its sessions keep many connections between their commands. It then gets no connection
-//! beyond [`kept_max`], so that the others find one.
+//! An account is *bounded* while its sessions keep many connections between their commands. It then gets no
+//! connection beyond [`kept_max`], so that other accounts find one.
 
 use rustc_hash::FxHashMap;
 
-/// What the caller calls an account.
+/// The caller's number for an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShareId(pub u32);
 
-/// How many of `limit` connections an account may keep where others need some: `percent` of them, rounded up, so that
-/// less than a whole connection is not reserved.
+/// How many of `limit` connections an account may keep when other accounts need some: `percent` of them, rounded up,
+/// so that less than a whole connection is not reserved.
 pub fn kept_max(limit: u32, percent: u32) -> u32 {
     let reserved = u64::from(limit) * u64::from(100 - percent.min(100)) / 100;
     limit - u32::try_from(reserved).unwrap_or(limit)
@@ -20,7 +20,7 @@ pub fn kept_max(limit: u32, percent: u32) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     known: FxHashMap<ShareId, Share>,
-    /// How many places a bounded one may have.
+    /// How many places a bounded account may have.
     bound: u32,
 }
 
@@ -31,7 +31,7 @@ struct Share {
 }
 
 impl Shares {
-    /// Whether one of these has had all that it may have.
+    /// Whether an account has all places that it may have.
     pub(crate) fn is_full(&self, share: Option<ShareId>) -> bool {
         let known = share.and_then(|share| self.known.get(&share));
         known.is_some_and(|it| it.is_bounded && it.taken >= self.bound)
@@ -55,7 +55,7 @@ impl Shares {
         }
     }
 
-    /// From now on these are bounded, to `bound` places each, and no others. True if that is new.
+    /// Bounds these accounts, and no others, to `bound` places each. Returns whether that is new.
     pub(crate) fn bind(&mut self, bounded: &[ShareId], bound: u32) -> bool {
         let mut is_new = self.bound != bound;
         self.bound = bound;

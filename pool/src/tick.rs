@@ -1,4 +1,4 @@
-//! What is to be done without anybody asking: grant, refuse, open ahead, ping, close.
+//! What has to be done without a request: grant, refuse, open ahead, ping, close.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::{CloseReason, Closing, Lease, OpeningPermit, Pool, Refusal, Wake};
 #[cfg(test)]
 mod tests;
 
-/// Ages and idle times are looked at this often; also tokens that were dropped while somebody waits.
+/// How often ages and idle times are checked; also tokens that were dropped while a session waits.
 const UPKEEP: Duration = Duration::from_secs(1);
 
 /// One thing to do.
 #[derive(Debug)]
 #[must_use]
 pub enum Action<K, C, W> {
-    /// A waiter's turn.
+    /// Wake a waiter.
     Wake(Wake<C, W>),
     /// Tell a waiter that it gets no connection here.
     Refuse(W, Refusal),
@@ -25,19 +25,19 @@ pub enum Action<K, C, W> {
     Open(K, OpeningPermit),
     /// Ping this connection, then give it back or forget it.
     Ping(C, Lease),
-    /// Close it, then say so.
+    /// Close the connection, then report that.
     Close(C, CloseReason, Closing),
 }
 
 impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
-    /// What is due `now`.
+    /// Returns what is due `now`.
     #[must_use = "what is in the actions is lost if they are not done"]
     pub fn tick(&mut self, now: Duration) -> Vec<Action<K, C, W>> {
         self.collect_lost();
         self.ticked_at = Some(now);
         let mut actions = Vec::new();
-        // Each for all keys before the next: who still waits must be known before others yield to
-        // it, and nothing is opened ahead of need in a place that a waiter needs.
+        // Each step for all keys before the next: the waiters must be known before other keys yield
+        // to them, and nothing is opened ahead of need in a place that a waiter needs.
         for turn in [
             SubPool::expire,
             SubPool::wake,
@@ -52,8 +52,8 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
     }
 
     /// When [`tick`](Self::tick) should next be called, if nothing happens before; in the past if
-    /// it is overdue. Ask again after every call but [`give_back`](Self::give_back), unless it says
-    /// [`Linger`](crate::Next::Linger), and a check-out that takes what is idle.
+    /// it is overdue. Ask again after every call, except a [`give_back`](Self::give_back) that does
+    /// not return [`Linger`](crate::Next::Linger), and a check-out that takes an idle connection.
     pub fn next_tick(&self, now: Duration) -> Option<Duration> {
         let upkeep = self.upkeep(now);
         let sub_pools = self.sub_pools.iter();
@@ -132,8 +132,8 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         yields.then_some(CloseReason::Yielded)
     }
 
-    /// When an idle connection goes to those who want its place. One at a time: they have not seen
-    /// the last one yet.
+    /// When an idle connection is yielded to the waiters for its place. One at a time: they have
+    /// not seen the last place yet.
     fn yields_idle_at(&self, place: usize) -> Option<Duration> {
         let record = &self.idle.get(place)?.record;
         if !self.closing.is_empty() {
@@ -146,8 +146,8 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         }
     }
 
-    /// Takes those out that were not heard of for too long, at most half of the idle ones at a
-    /// time, so that a check-out meanwhile finds one.
+    /// Takes out connections without a reply for too long, at most half of the idle ones at a time,
+    /// so that a check-out meanwhile finds one.
     fn ping_idle(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
         let Some(interval) = self.limits.ping_interval else {
             return;
@@ -170,7 +170,7 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         }
     }
 
-    /// Opens ahead of need, in places that nobody waits for.
+    /// Opens connections ahead of need, in places for which no key waits.
     fn warm(&mut self, now: Duration, actions: &mut Vec<Action<K, C, W>>) {
         while self.is_cold() && self.warming.not_before <= now {
             let Some(places) = self.reserve(Otherwise::GoWithout, now) else {
@@ -184,7 +184,7 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
         }
     }
 
-    /// Fewer are ready, or about to be, than should be. Those that are pinged are.
+    /// Whether fewer connections are ready, or about to be, than should be. Those being pinged are about to be.
     fn is_cold(&self) -> bool {
         let wanted = self.limits.idle_min.min(self.limits.idle_max) as usize;
         if self.gate != Gate::Open || !self.waiters.is_empty() || self.idle.len() >= wanted {
@@ -198,13 +198,13 @@ impl<K: Clone, C, W> SubPool<K, C, W> {
     }
 
     fn next_tick(&self, upkeep: Duration, now: Duration) -> Option<Duration> {
-        // What is lent will lie idle, and may be lost meanwhile: neither is told.
+        // A lent connection will be idle, and may be lost meanwhile; the caller does not ask again then.
         let is_kept_up = self.connections() > 0 || !self.waiters.is_empty();
         let rate_limit = || self.rate_limit.ready_at(self.issuer.sub_pool, now);
         [
             is_kept_up.then_some(upkeep),
             self.waiters.first_deadline(),
-            // In line it is called.
+            // In a queue, the limit's waker or the rate limit calls the key.
             self.grows_at().filter(|_| !self.is_queued()),
             self.rate_limit
                 .is_queued(self.issuer.sub_pool)

@@ -1,9 +1,9 @@
-//! What a caller holds instead of a place in the pool. A token that is dropped leaves a note.
+//! The tokens that a caller holds for places in the pool. A token that is dropped leaves a note.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A connection is outside, in its holder's hands. Ends with
+/// A connection that is out of the pool, with its holder. Ends with
 /// [`give_back`](crate::Pool::give_back) or [`forget`](crate::Pool::forget).
 #[derive(Debug)]
 #[must_use = "a lease that is dropped is a connection that is lost"]
@@ -21,8 +21,8 @@ pub struct OpeningPermit(Token);
 #[must_use = "the connection counts until it is said to be closed"]
 pub struct Closing(Token);
 
-/// A place in the queue. Dropping it, or [`cancel`](crate::Pool::cancel), leaves the queue; once
-/// its waiter was woken or refused it means nothing any more.
+/// A place in the queue. Dropping it, or [`cancel`](crate::Pool::cancel), leaves the queue. After
+/// its waiter was woken or refused, the ticket means nothing any more.
 #[derive(Debug)]
 #[must_use = "dropping the ticket leaves the queue"]
 pub struct Ticket(Token);
@@ -51,13 +51,13 @@ pub(crate) enum TokenKind {
     Ticket,
 }
 
-/// Where tokens that are dropped leave their address. Tokens are dropped anywhere, also while the
-/// pool is borrowed, so they cannot call it.
+/// Where dropped tokens leave their address. A token may be dropped anywhere, also while the pool
+/// is borrowed, so it cannot call the pool.
 #[derive(Debug, Default)]
 pub(crate) struct Lost(RefCell<Vec<(TokenKind, Address)>>);
 
 impl Lost {
-    /// What was dropped since the last call.
+    /// Returns the tokens that were dropped since the last call.
     pub(crate) fn collect(&self) -> Vec<(TokenKind, Address)> {
         self.0.take()
     }
@@ -95,7 +95,7 @@ impl Drop for Token {
 pub(crate) struct TokenIssuer {
     /// The sub-pool's index in its pool.
     pub sub_pool: usize,
-    /// The pool's note of what was dropped.
+    /// The pool's list of dropped tokens.
     pub lost: Rc<Lost>,
 }
 
@@ -139,8 +139,8 @@ macro_rules! redeem {
 redeem!(Lease, OpeningPermit, Closing, Ticket);
 
 impl Ticket {
-    /// Its waiter was woken or refused: there is no queue to leave. Dropping it does no harm, and is
-    /// dearer.
+    /// The waiter was woken or refused: there is no queue to leave. Dropping the ticket does no
+    /// harm, but costs more.
     pub fn spend(mut self) {
         self.0.lost = None;
     }

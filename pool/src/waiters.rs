@@ -1,14 +1,14 @@
-//! Those who wait for a connection of one key, first come, first served.
+//! The waiters for a connection of one key, first come, first served.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Where a waiter stands.
+/// A waiter's place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// How many stand before it.
+    /// How many waiters are before it.
     pub ahead: usize,
-    /// Since when, on the clock of `now`.
+    /// Since when it waits, on the clock of `now`.
     pub since: Duration,
     /// When it gives up.
     pub deadline: Duration,
@@ -18,7 +18,7 @@ pub struct Waiting {
 pub(crate) struct Waiters<W> {
     /// Sequence numbers ascend.
     line: VecDeque<Waiter<W>>,
-    /// Nobody's deadline is before this.
+    /// No deadline is before this.
     deadline_min: Duration,
 }
 
@@ -65,13 +65,13 @@ impl<W> Waiters<W> {
         self.line.pop_front().map(|w| w.waiter)
     }
 
-    /// Takes one out, wherever it stands.
+    /// Removes a waiter, wherever it is in the queue.
     pub(crate) fn remove(&mut self, sequence: u64) -> Option<W> {
         let place = self.place(sequence)?;
         self.line.remove(place).map(|w| w.waiter)
     }
 
-    /// Takes out all whose time is over, in order.
+    /// Removes all waiters whose time is over, in order.
     pub(crate) fn expired(&mut self, now: Duration) -> Vec<W> {
         if self.first_deadline().is_none_or(|first| first > now) {
             return Vec::new();
@@ -84,22 +84,22 @@ impl<W> Waiters<W> {
         over.into_iter().map(|w| w.waiter).collect()
     }
 
-    /// Takes out all, in order.
+    /// Removes all waiters, in order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = W> {
         self.line.drain(..).map(|w| w.waiter)
     }
 
-    /// When somebody's time may be over: that of somebody who has gone since may be over sooner.
+    /// When a waiter's time may be over. The time of a waiter that has left may be earlier.
     pub(crate) fn first_deadline(&self) -> Option<Duration> {
         (!self.line.is_empty()).then_some(self.deadline_min)
     }
 
-    /// Since when the first waits.
+    /// Since when the first waiter waits.
     pub(crate) fn first_since(&self) -> Option<Duration> {
         self.line.front().map(|w| w.since)
     }
 
-    /// How long the first has waited.
+    /// How long the first waiter has waited.
     pub(crate) fn oldest_wait(&self, now: Duration) -> Option<Duration> {
         Some(now.saturating_sub(self.first_since()?))
     }

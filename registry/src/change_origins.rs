@@ -1,5 +1,5 @@
-//! The senders of statements that change objects, by the connection on which their server has executed them. The
-//! schema history asks, because most events of a binary log do not say who it was.
+//! The senders of statements that change objects, by the connection on which the server executed them.
+//! The schema history asks for them, because most events of a binary log do not name the user.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,10 +13,10 @@ use sql::{Facts, Object, StatementKind};
 
 use crate::session_info::SessionInfo;
 
-/// How many entries are kept; the oldest make room.
+/// How many entries are kept; the oldest are dropped first.
 const COUNT_MAX: usize = 16_384;
 
-/// How far the clocks of a server and of the proxy may be apart, with the seconds that a log rounds.
+/// How much the clocks of a server and of the proxy may differ, with the rounding to seconds in a log.
 const CLOCK_MARGIN: Duration = Duration::from_secs(5);
 
 /// A backend, and the server's id of a connection there.
@@ -25,7 +25,7 @@ pub type BackendThread = (BackendId, u32);
 /// A user, and the client's host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sender {
-    /// As the client calls itself.
+    /// The user name that the client gave.
     pub user: String,
     /// The client's address without its port; `localhost` on a Unix socket.
     pub host: String,
@@ -34,17 +34,17 @@ pub struct Sender {
 /// A change that a server has written into its log.
 #[derive(Debug, Clone, Copy)]
 pub struct LoggedChange<'a> {
-    /// The backends on which it may have been executed first.
+    /// The backends one of which may have executed it first.
     pub backends: &'a [BackendId],
     /// The server's id of the connection that executed it.
     pub thread_id: u32,
-    /// When it began, since the proxy's process began.
+    /// When the statement began, since the start of the proxy's process.
     pub time: Duration,
-    /// Its text.
+    /// The statement's text.
     pub text: &'a [u8],
 }
 
-/// See the module. Workers write, if the history is on; whoever keeps the history reads.
+/// The latest senders; see the module. Workers write if the history is on, and the history reads.
 #[derive(Debug, Default)]
 pub struct ChangeOrigins {
     is_wanted: AtomicBool,
@@ -56,21 +56,21 @@ struct Origin {
     thread: BackendThread,
     time: Duration,
     sent: Sent,
-    /// None: it is not known who uses the connection from then on.
+    /// `None`: the user of the connection is not known from then on.
     sender: Option<Sender>,
 }
 
 /// What the connection is used for.
 #[derive(Debug, PartialEq, Eq)]
 enum Sent {
-    /// All that comes from then on: the connection is the session's own.
+    /// For all statements from then on: the connection belongs to the session alone.
     All,
     /// One statement: its kind, and the hash of its text.
     Statement(StatementKind, u64),
 }
 
 impl ChangeOrigins {
-    /// Whether anybody asks from now on.
+    /// Sets whether the schema history asks from now on.
     pub fn want(&self, is_wanted: bool) {
         self.is_wanted.store(is_wanted, Ordering::Relaxed);
         if !is_wanted {
@@ -81,13 +81,13 @@ impl ChangeOrigins {
         }
     }
 
-    /// Whether anybody asks.
+    /// Whether the schema history asks.
     #[inline]
     pub fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// A statement is about to be sent over a connection that is lent to its session.
+    /// Notes a statement that is about to be sent over a connection that is leased to its session.
     pub fn note_statement(
         &self,
         (facts, text): (&Facts, &[u8]),
@@ -102,7 +102,7 @@ impl ChangeOrigins {
             }
             return;
         }
-        // Servers write each into their logs.
+        // Servers write each statement into their logs.
         let session = session();
         for part in &facts.statements {
             let text = part.span.of(text);
@@ -113,7 +113,7 @@ impl ChangeOrigins {
         }
     }
 
-    /// A session has this connection for itself from now on; none: it has none.
+    /// Notes that a session has this connection for itself from now on; `None`: it has none.
     pub fn note_session(
         &self,
         thread: Option<BackendThread>,
@@ -150,7 +150,7 @@ impl ChangeOrigins {
         });
     }
 
-    /// Who has sent it; none if that is not known, or if it may have been one of several.
+    /// Returns the sender of a change; `None` if it is not known, or if several senders are possible.
     pub fn sender_of(&self, change: LoggedChange<'_>) -> Option<Sender> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let until = change.time + CLOCK_MARGIN;
@@ -176,7 +176,7 @@ impl ChangeOrigins {
         let statements = candidates
             .iter()
             .take_while(|it| it.time >= since && it.sent != Sent::All);
-        // Servers write some statements in words of their own.
+        // Servers write some statements in a text of their own.
         let kind = sql::facts(change.text, sql::Flags::default()).kind;
         let is_alike = |it: &&&Origin| matches!(it.sent, Sent::Statement(it, _) if it == kind);
         let mut alike = statements.filter(is_alike).map(|it| &it.sender);
@@ -185,7 +185,7 @@ impl ChangeOrigins {
     }
 }
 
-/// Whether a statement may change objects. SET is one if it sets a password or a role.
+/// Whether a statement may change objects. A SET may, if it sets a password or a role.
 fn may_change_objects(kind: StatementKind, text: &[u8]) -> bool {
     match kind {
         StatementKind::Truncate | StatementKind::Grant | StatementKind::Revoke => true,
@@ -204,7 +204,7 @@ fn may_change_objects(kind: StatementKind, text: &[u8]) -> bool {
     }
 }
 
-/// Equal texts have equal hashes. Blanks and semicolons at the ends do not count.
+/// Equal texts have equal hashes. White space and semicolons at the ends do not count.
 fn hash(text: &[u8]) -> u64 {
     let is_blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
     let start = text

@@ -1,4 +1,4 @@
-//! What is told of transactions that end between two commands.
+//! Messages about transactions that end between two commands.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use wire::errors::{self, ProxyError};
 
 use crate::session_control::SessionControl;
 
-/// What the client of a session is told whose transaction was idle for too long. `in_general`: how long those may be that
-/// have no limit of their own.
+/// Returns the error for a client whose transaction was idle for too long. `in_general`: the limit
+/// of sessions that have no limit of their own.
 pub fn idle_transaction(session: &SessionControl, in_general: Duration) -> ProxyError {
     let limit = session.timeout_idle_transaction(in_general);
     errors::idle_transaction(format_args!("{limit:?}"))
 }
 
-/// A session has lost what it had on its connection to `backend` between two commands.
+/// Logs that a session has lost the state on its connection to `backend` between two commands.
 pub fn log_cut(session: &SessionControl, backend: &str, kind: FailureKind, cause: &str) {
     let info = session.info();
     let (id, user) = info.map(|info| (info.id, info.user)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What sessions do with pooled connections, as their cells tell it, and which of them have to give theirs up.
+//! How sessions use pooled connections, according to their cells, and which sessions have to give theirs up.
 
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -11,11 +11,12 @@ use wire::StatusFlags;
 
 use crate::session_control::{Activity, Ask, SessionControl};
 
-/// A connection that a session keeps for less than this counts for nothing: its transaction may be over in a moment.
-/// By the coarse clock that is more than one second.
+/// A connection that was kept for less than this does not count, because its transaction may be
+/// over in a moment. By the coarse clock this is more than one second.
 const KEPT_SECONDS_MIN: u32 = 2;
 
-/// What one session does. One that has been asked to give its connection up keeps it no more.
+/// Returns how one session uses connections. If it was asked to give its connection up, the connection does not count
+/// as kept.
 pub fn use_of(session: &SessionControl, second: u32) -> AccountUse {
     let is_running = session.activity(second).0 == Activity::Running;
     let keeps = session.pins().is_some();
@@ -31,8 +32,8 @@ pub fn use_of(session: &SessionControl, second: u32) -> AccountUse {
     }
 }
 
-/// Has so many idle sessions of an account give up the connection that they keep to a backend: first those that have
-/// only a transaction, and of these the ones that have been idle for longest. How many that were.
+/// Asks this many idle sessions of an account to give up the connections that they keep to a backend: first those that
+/// have only a transaction, and of these the ones that have been idle the longest. Returns how many were asked.
 pub fn release_idle<'a>(
     sessions: impl Iterator<Item = &'a Rc<SessionControl>>,
     (account, backend): (&AccountId, BackendId),

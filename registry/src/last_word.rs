@@ -1,4 +1,4 @@
-//! A client that is told behind its next command why its session ends.
+//! Tells a client why its session ends, as the answer to its next command.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,8 +11,8 @@ use wire::StatusFlags;
 
 use crate::session_control::SessionControl;
 
-/// Waits until the client can be told why its session ends. That is at once, but for failures about which it is told
-/// behind its next command: until then the session stays, without a backend. False: it cannot be told.
+/// Waits until the client can be told why its session ends. Usually that is at once. Some failures are told only after
+/// the next command: until then the session stays, without a backend. Returns false if the client cannot be told.
 pub async fn takes_the_reason(
     session: &SessionControl,
     client: &mut Leg,

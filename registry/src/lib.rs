@@ -1,4 +1,4 @@
-//! The sessions of a process, for whoever looks at all of them or asks one to end.
+//! The sessions of a process, for code that reads all of them or asks one of them to end.
 //!
 //! ```text
 //!   a session ──► session_info      who it is: written when that changes
@@ -9,8 +9,8 @@
 //!   schema history ──► change_origins   which session has sent a statement that changes objects
 //! ```
 //!
-//! A session writes cells without a lock or a system call. The sweep of its worker reads them once a second. No session
-//! is here, and no socket.
+//! A session writes cells without a lock or a system call. The sweep of its worker reads them once
+//! a second. This crate has no sessions and no sockets.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! Which session ends when the process keeps as many bytes as it may.
+//! Decides which session ends when the process keeps as many bytes as it may.
 
 use std::rc::Rc;
 
@@ -8,8 +8,8 @@ use wire::errors;
 
 use crate::session_control::{Ask, SessionControl};
 
-/// The process keeps more than it may since the session that asks keeps more. Ends the one of these sessions that keeps
-/// most. False: that is the one that asks, and is refused what it wants to keep.
+/// Makes room when the process keeps more than it may because the asking session keeps more. Ends the session
+/// that keeps the most. Returns false if that is the asking session itself: then it is refused the memory.
 pub fn makes_room<'a>(
     budget: &MemoryBudget,
     sessions: impl Iterator<Item = &'a Rc<SessionControl>> + Clone,
@@ -50,7 +50,7 @@ fn end(session: &SessionControl) {
     session.ask(Ask::KillSession);
 }
 
-/// A command of a session is refused, and the session goes on.
+/// Logs that a command of a session was refused; the session continues.
 pub fn log_refused(session: &SessionControl) {
     let info = session.info();
     tracing::warn!(
@@ -62,7 +62,7 @@ pub fn log_refused(session: &SessionControl) {
     );
 }
 
-/// What a session hears that is refused memory for this.
+/// Returns the error for a session that is refused memory for this.
 pub fn memory_full(what: &str) -> Failure {
     Failure::saying(FailureKind::MemoryFull, errors::memory_full(what))
 }

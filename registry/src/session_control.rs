@@ -1,7 +1,7 @@
-//! What a worker sees of each of its sessions, and how it tells one to end.
+//! What a worker sees of each of its sessions, and how it asks a session to end.
 //!
-//! A session writes a few cells as it goes; the worker's sweep reads them once a second. So neither
-//! a timer nor a system call belongs to a statement.
+//! A session writes a few cells during its work; the worker's sweep reads them once a second. So a
+//! statement needs neither a timer nor a system call.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -22,52 +22,53 @@ use link::memory::MemoryShare;
 /// Why a worker asks a session to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
-    /// The proxy is to end now.
+    /// The proxy ends now.
     Stop = 1,
     /// The session waits for a backend that is down.
     BackendDown = 2,
-    /// It was idle for too long.
+    /// The session was idle for too long.
     IdleTimeout = 4,
-    /// The proxy ends: when nothing is going on, no exchange, no transaction.
+    /// The proxy ends as soon as the session is at rest: no exchange and no transaction.
     Drain = 8,
-    /// Its statement is to be killed.
+    /// The session's statement should be killed.
     KillStatement = 16,
-    /// It is to be killed.
+    /// The session should be killed.
     KillSession = 32,
-    /// It was idle for longer than its own `wait_timeout`.
+    /// The session was idle for longer than its own `wait_timeout`.
     WaitTimeout = 64,
-    /// Its statement is to be killed, and is a hook that waits.
+    /// The session's statement should be killed, and it is a hook that waits.
     EndHook = 128,
-    /// The backend that it uses was disabled.
+    /// The backend that the session uses was disabled.
     BackendDisabled = 256,
-    /// Its client has closed its side of the connection for longer than a statement may go on then.
+    /// The client has closed its side of the connection, and the statement has gone on for as long as it may after
+    /// that.
     ClientGone = 512,
-    /// The role of the backend that it uses is another one now.
+    /// The role of the backend that the session uses has changed.
     RoleChanged = 1024,
-    /// Its transaction was idle for too long.
+    /// The session's transaction was idle for too long.
     IdleTransaction = 2048,
-    /// Others wait for the connection that it keeps.
+    /// Other sessions wait for the connection that the session keeps.
     GiveUpKept = 4096,
 }
 
-/// What a hook of its script waits for.
+/// What a hook of the session's script waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HookWait {
-    /// None waits.
+    /// No hook waits.
     #[default]
     None,
     /// The reply to a statement in the session itself.
     Reply,
-    /// Something else: nothing runs on the session's connection, if it has one.
+    /// Something else: no statement runs on the session's connection, if it has one.
     Aside,
 }
 
-/// What a session is asked, all at once.
+/// All that a session is asked at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requests(u16);
 
 impl Requests {
-    /// Whether this is among what the session is asked.
+    /// Whether the session is asked this.
     pub fn contains(self, ask: Ask) -> bool {
         self.0 & ask as u16 != 0
     }
@@ -77,7 +78,8 @@ impl Requests {
         self.0 == 0
     }
 
-    /// The end that is asked of a session between two commands, if it is now; `is_free`: it is in no transaction.
+    /// Returns the end that is asked of a session between two commands, if it has to end now; `is_free`: no
+    /// transaction is open.
     pub fn end(self, is_at_rest: bool, is_free: bool) -> Option<Failure> {
         let stops = self.contains(Ask::Stop) || self.contains(Ask::Drain);
         Some(if self.contains(Ask::KillSession) {
@@ -98,12 +100,12 @@ impl Requests {
     }
 }
 
-/// What a session does.
+/// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// Waits for a command.
+    /// It waits for a command.
     Idle,
-    /// Executes one.
+    /// It executes a command.
     Running,
 }
 
@@ -111,57 +113,57 @@ pub enum Activity {
 #[derive(Debug, Clone, Copy)]
 struct KeptConnection {
     pins: Pins,
-    /// The worker's second.
+    /// When it began to keep the connection, in the worker's seconds.
     since: u32,
 }
 
 /// When bytes moved in a session, in the worker's seconds.
 #[derive(Default)]
 struct Movement {
-    /// Between two exchanges?
+    /// Whether the session is between two exchanges.
     idle: Cell<bool>,
     /// When bytes last moved.
     active: Cell<u32>,
-    /// The same as of the end of the exchange before the last one, if there was one.
+    /// When bytes last moved before the last exchange began, if there was an exchange before.
     rested: Cell<Option<u32>>,
     /// When the last exchange began.
     began: Cell<u32>,
-    /// When its client closed its side of the connection.
+    /// When the client closed its side of the connection.
     half_closed: Cell<Option<u32>>,
 }
 
-/// One session's cells.
+/// The cells of one session.
 #[derive(Default)]
 pub struct SessionControl {
     movement: Movement,
-    /// Where its statements go, once it is logged in.
+    /// The backend of its statements, once the session has logged in.
     backend: Cell<Option<BackendId>>,
-    /// The seconds that it may be idle by its own setting; 0: as long as it likes.
+    /// How long the session may be idle by its own setting, in seconds; 0: without limit.
     wait_timeout: Cell<u32>,
     asked: Cell<Requests>,
     waker: RefCell<Option<Waker>>,
-    /// The digest of the statement that it runs, or has run last; 0: not known.
+    /// The digest of its current or last statement; 0: not known.
     digest: Cell<u64>,
-    /// The id on its backend of the connection that a pooled one has; 0: none that is its own.
+    /// The id at the backend of a pooled session's connection; 0: no connection of its own.
     thread: Cell<u32>,
     /// When its statement was last asked to be killed.
     killed: Cell<Duration>,
-    /// The flags of its last reply.
+    /// The flags of the last reply.
     status: Cell<StatusFlags>,
-    /// The connection that a pooled one keeps, while it keeps one.
+    /// The connection that a pooled session keeps, if it keeps one.
     kept: Cell<Option<KeptConnection>>,
-    /// The schema and variables of a pooled one.
+    /// The schema and variables of a pooled session.
     values: RefCell<Option<Rc<Values>>>,
-    /// What a hook waits for, and the id on its backend of the connection that the session has meanwhile; 0: none
-    /// that is its own.
+    /// What a hook waits for, and the id at the backend of the connection that the session has
+    /// meanwhile; 0: no connection of its own.
     hook: Cell<(HookWait, u32)>,
-    /// What it keeps.
+    /// The memory that the session keeps.
     pub memory: Arc<MemoryShare>,
     info: RefCell<Option<Box<SessionInfo>>>,
 }
 
 impl SessionControl {
-    /// The session notes where it stands.
+    /// Notes whether the session is idle, at this second.
     pub fn note(&self, second: u32, idle: bool) {
         if self.movement.idle.replace(idle) && !idle {
             self.movement.rested.set(Some(self.movement.active.get()));
@@ -170,7 +172,7 @@ impl SessionControl {
         self.movement.active.set(second);
     }
 
-    /// For how many seconds nothing has come of its backend, but for the current command.
+    /// Returns for how many seconds nothing has come from the backend; the current command's own time does not count.
     pub fn unheard_seconds(&self, second: u32) -> Option<u32> {
         let active = self.movement.active.get();
         let heard = match self.movement.idle.get() || active != self.movement.began.get() {
@@ -180,12 +182,12 @@ impl SessionControl {
         heard.map(|heard| second.saturating_sub(heard))
     }
 
-    /// The flags that its client was told last.
+    /// Notes the flags that the client was told last.
     pub fn stand(&self, status: StatusFlags) {
         self.status.set(status);
     }
 
-    /// The schema and variables of a pooled session; seldom other ones.
+    /// Notes the schema and variables of a pooled session; they seldom change.
     pub fn note_values(&self, values: &Rc<Values>) {
         let mut known = self.values.borrow_mut();
         if !known
@@ -196,7 +198,7 @@ impl SessionControl {
         }
     }
 
-    /// A pooled session keeps its connection between commands, because of these, or keeps none.
+    /// Notes that a pooled session keeps its connection between commands, for these reasons; `None`: it keeps none.
     pub fn hold(&self, pins: Option<Pins>) {
         if pins.is_none() {
             self.thread.set(0);
@@ -209,19 +211,19 @@ impl SessionControl {
             .set(pins.map(|pins| KeptConnection { pins, since }));
     }
 
-    /// A hook waits from here on: the session is within a command.
+    /// Notes that a hook waits from now on: the session is within a command.
     pub fn hook_waits(&self, second: u32, wait: HookWait, thread_id: u32) {
         self.withdraw(Ask::EndHook);
         self.hook.set((wait, thread_id));
         self.note(second, false);
     }
 
-    /// It has what it waited for, unless it is to be ended.
+    /// Notes that the hook has what it waited for. Returns false if the hook has to end.
     pub fn hook_goes_on(&self, second: u32) -> bool {
         let is_to_end = self.asked.get().contains(Ask::EndHook);
         self.hook.set((HookWait::None, self.hook.get().1));
         if is_to_end {
-            // It is the same that asked for both.
+            // The same request has asked for both.
             self.withdraw(Ask::KillStatement);
         }
         self.withdraw(Ask::EndHook);
@@ -229,20 +231,19 @@ impl SessionControl {
         !is_to_end
     }
 
-    /// Whether a hook waits, and nothing else can be killed.
+    /// Whether a hook waits. If so, only the hook can be killed.
     pub fn has_waiting_hook(&self) -> bool {
         self.hook.get().0 != HookWait::None
     }
 
-    /// Whether a hook waits in a session that has this connection.
+    /// Whether a hook waits in the session that has this connection.
     pub fn has_waiting_hook_at(&self, backend: BackendId, thread_id: u32) -> bool {
         self.has_waiting_hook()
             && self.hook.get().1 == thread_id
             && self.backend.get() == Some(backend)
     }
 
-    /// Asks that its statement be ended, as KILL QUERY does.
-    /// `said`: when that was said.
+    /// Asks the session to end its statement, as KILL QUERY does. `said`: the time of the request.
     pub fn kill_statement(&self, said: Duration) {
         self.killed.set(said);
         self.ask(Ask::KillStatement);
@@ -251,67 +252,67 @@ impl SessionControl {
         }
     }
 
-    /// The same of the statement that takes longer than it may, and of no hook that waits for it.
+    /// Asks the session to end a statement that takes longer than it may, but not a hook that waits for the statement.
     pub fn kill_overdue(&self) {
         self.killed.set(Duration::MAX);
         self.ask(Ask::KillStatement);
     }
 
-    /// Who it is.
+    /// Stores the session's description.
     pub fn introduce(&self, info: SessionInfo) {
         *self.info.borrow_mut() = Some(Box::new(info));
     }
 
-    /// Changes what is known of who it is.
+    /// Changes the session's description.
     pub fn change_info(&self, change: impl FnOnce(&mut SessionInfo)) {
         if let Some(info) = self.info.borrow_mut().as_mut() {
             change(info);
         }
     }
 
-    /// Who it is; none before its client's address is known.
+    /// Returns the session's description; `None` before the client's address is known.
     pub fn info(&self) -> Option<SessionInfo> {
         self.info.borrow().as_deref().cloned()
     }
 
-    /// What it does at `second`, and for how many seconds it has done so.
+    /// Returns what the session does at `second`, and for how many seconds.
     pub fn activity(&self, second: u32) -> (Activity, u32) {
         let activity = match self.movement.idle.get() {
             true => Activity::Idle,
             false => Activity::Running,
         };
-        // Seconds are counted in whole ones: as many are over for certain.
+        // The clock counts whole seconds: only this many have passed for certain.
         let over = second.saturating_sub(self.movement.active.get());
         (activity, over.saturating_sub(1))
     }
 
-    /// A statement of this digest begins; 0: something that has none.
+    /// Notes the digest of a statement that begins; 0 if it has none.
     pub fn set_digest(&self, digest: u64) {
         self.digest.set(digest);
     }
 
-    /// The digest of its statement; 0: not known.
+    /// Returns the digest of the statement; 0: not known.
     pub fn digest(&self) -> u64 {
         self.digest.get()
     }
 
-    /// The flags of its last reply.
+    /// Returns the flags of the last reply.
     pub fn status(&self) -> StatusFlags {
         self.status.get()
     }
 
-    /// What keeps it on a connection; none: nothing does.
+    /// Returns the reasons why the session keeps its connection; `None`: it keeps none.
     pub fn pins(&self) -> Option<Pins> {
         self.kept.get().map(|kept| kept.pins)
     }
 
-    /// For how many seconds it has kept its connection between commands, if it keeps one.
+    /// Returns for how many seconds the session has kept its connection between commands, if it keeps one.
     pub fn kept_seconds(&self, second: u32) -> Option<u32> {
         let kept = self.kept.get()?;
         Some(second.saturating_sub(kept.since))
     }
 
-    /// The account of a pooled one.
+    /// Returns the account of a pooled session.
     pub fn account(&self) -> Option<AccountId> {
         let info = self.info.borrow();
         let info = info.as_ref()?;
@@ -319,41 +320,41 @@ impl SessionControl {
         info.account.clone().filter(|_| is_pooled)
     }
 
-    /// The default schema of a pooled one.
+    /// Returns the default schema of a pooled session.
     pub fn schema(&self) -> Option<String> {
         let values = self.values.borrow();
         let schema = values.as_ref()?.schema()?;
         Some(String::from_utf8_lossy(schema).into_owned())
     }
 
-    /// The backend that its commands go to.
+    /// Returns the backend of the session's commands.
     pub fn backend(&self) -> Option<BackendId> {
         self.backend.get()
     }
 
-    /// The session's commands go to this backend from now on.
+    /// Notes the backend of the session's next commands.
     pub fn settle(&self, backend: BackendId) {
         self.backend.set(Some(backend));
     }
 
-    /// The same over a pool's connection with this id there.
+    /// Notes the backend of the session's next commands, and the id there of the pooled connection.
     pub fn settle_at(&self, backend: BackendId, thread_id: u32) {
         self.settle(backend);
         self.thread.set(thread_id);
     }
 
-    /// They go nowhere until the next one.
+    /// Notes that the session has no backend until its next command.
     pub fn unsettle(&self) {
         self.backend.set(None);
         self.thread.set(0);
     }
 
-    /// The id of the pool's connection that it has had last; 0: none.
+    /// Returns the id of the session's last pooled connection; 0: none.
     pub fn thread(&self) -> u32 {
         self.thread.get()
     }
 
-    /// Seconds between two exchanges at `second`; 0 within one, and in a login.
+    /// Returns for how many seconds the session has been between two exchanges; 0 during an exchange or a login.
     pub fn idle_seconds(&self, second: u32) -> u32 {
         match self.movement.idle.get() {
             true => second.saturating_sub(self.movement.active.get()),
@@ -361,19 +362,20 @@ impl SessionControl {
         }
     }
 
-    /// What the session's own `wait_timeout` is, as far as that is known here.
+    /// Notes the session's own `wait_timeout`, as far as the proxy knows it.
     pub fn may_wait(&self, timeout: Option<Duration>) {
         let seconds = timeout.map_or(0, |timeout| timeout.as_secs());
         self.wait_timeout
             .set(u32::try_from(seconds).unwrap_or(u32::MAX));
     }
 
-    /// Whether that is known.
+    /// Whether the session's own `wait_timeout` is known.
     pub fn knows_wait_timeout(&self) -> bool {
         self.wait_timeout.get() > 0
     }
 
-    /// How long its transactions may be idle: as its account says, or its listener, or in general. Zero: for ever.
+    /// Returns how long the session's transactions may be idle: by its account, or its listener, or in general. Zero:
+    /// no limit.
     pub fn timeout_idle_transaction(&self, in_general: Duration) -> Duration {
         let info = self.info.borrow();
         let own = info.as_ref().and_then(|info| {
@@ -382,7 +384,7 @@ impl SessionControl {
         own.unwrap_or(in_general)
     }
 
-    /// Whether its transaction has been idle for longer than it may.
+    /// Whether the session's transaction has been idle for longer than it may.
     pub fn has_idle_transaction(&self, second: u32, in_general: Duration) -> bool {
         let idle = Duration::from_secs(u64::from(self.idle_seconds(second)));
         if idle.is_zero() || !self.status.get().contains(StatusFlags::IN_TRANS) {
@@ -392,7 +394,7 @@ impl SessionControl {
         !limit.is_zero() && idle > limit
     }
 
-    /// The client has spoken: whatever was asked because it had not is settled.
+    /// Withdraws the requests that were made because the client was silent.
     pub fn has_spoken(&self) {
         self.withdraw(Ask::IdleTransaction);
         self.withdraw(Ask::GiveUpKept);
@@ -400,31 +402,31 @@ impl SessionControl {
         self.withdraw(Ask::WaitTimeout);
     }
 
-    /// Whether it has been idle for longer than that.
+    /// Whether the session has been idle for longer than its own `wait_timeout`.
     pub fn has_waited_too_long(&self, second: u32) -> bool {
         let limit = self.wait_timeout.get();
         limit > 0 && self.idle_seconds(second) > limit
     }
 
-    /// The same for a server's clock, which ours may be a little behind.
+    /// The same check by a server's clock, which may be a little ahead of the proxy's.
     pub fn is_about_to_wait_too_long(&self, second: u32) -> bool {
         self.has_waited_too_long(second.saturating_add(2))
     }
 
-    /// Its client has closed its side of the connection, and may still take its reply.
+    /// Notes that the client has closed its side of the connection, and may still read its reply.
     pub fn client_closes(&self, second: u32) {
         if self.movement.half_closed.get().is_none() {
             self.movement.half_closed.set(Some(second));
         }
     }
 
-    /// For how many seconds nothing has moved since its client closed its side of the connection.
+    /// Returns for how many seconds no bytes have moved since the client closed its side of the connection.
     pub fn half_closed_seconds(&self, second: u32) -> Option<u32> {
         let closed = self.movement.half_closed.get()?;
         Some(second.saturating_sub(closed.max(self.movement.active.get())))
     }
 
-    /// The backend for which an exchange waits, and for how many seconds nothing has moved.
+    /// Returns the backend for which an exchange waits, and for how many seconds no bytes have moved.
     pub fn waits_for(&self, second: u32) -> Option<(BackendId, u32)> {
         let is_within = !self.movement.idle.get() && self.hook.get().0 != HookWait::Aside;
         let backend = self.backend.get().filter(|_| is_within)?;
@@ -439,7 +441,7 @@ impl SessionControl {
         }
     }
 
-    /// Forgets a wish whose reason is gone.
+    /// Withdraws a request whose reason is gone.
     pub fn withdraw(&self, ask: Ask) {
         self.asked.set(Requests(self.asked.get().0 & !(ask as u16)));
     }
@@ -449,7 +451,7 @@ impl SessionControl {
         self.asked.get().contains(ask)
     }
 
-    /// Whether a statement that has come at `came` is to be killed; that is heeded then.
+    /// Whether a statement that arrived at `came` should be killed. The request counts as done after that.
     #[inline]
     pub fn takes_kill(&self, came: Duration) -> bool {
         let is_asked = self.asked.get().contains(Ask::KillStatement);
@@ -459,7 +461,7 @@ impl SessionControl {
         is_asked && self.killed.get() >= came
     }
 
-    /// What the session is asked, and who to wake when that changes.
+    /// Returns what the session is asked, and registers the task to wake when that changes.
     pub fn poll_asked(&self, context: &Context<'_>) -> Requests {
         let mut waker = self.waker.borrow_mut();
         if !waker
@@ -471,8 +473,8 @@ impl SessionControl {
         self.asked.get()
     }
 
-    /// Waits until it is asked to end, while it logs in; why it ends. A login runs no statement, so that a kill of one
-    /// does nothing to it, as in the servers.
+    /// Waits until the session is asked to end during its login; returns why. A login runs no
+    /// statement, so a kill of its statement does nothing, as in the servers.
     pub async fn asked_to_end(&self) -> Failure {
         poll_fn(|context| {
             self.withdraw(Ask::KillStatement);

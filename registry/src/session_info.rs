@@ -1,4 +1,4 @@
-//! Who a session is. A session writes this when it changes, never for a statement.
+//! The description of a session. A session writes it when it changes, never for a statement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use config::{ListenerConfig, SessionMode};
 use net::Endpoint;
 use route::Moment;
 
-/// One session's.
+/// The description of one session.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
-    /// What the proxy calls it: the id that its client sees, where that is the proxy's own.
+    /// The session's id in the proxy: the id that the client sees, if the proxy has given it.
     pub id: u32,
     /// The client's address.
     pub client: Endpoint,
@@ -19,37 +19,37 @@ pub struct SessionInfo {
     pub listener: Arc<ListenerConfig>,
     /// When the client connected.
     pub began: Moment,
-    /// Empty before its login.
+    /// The user; empty before the login.
     pub user: Box<str>,
-    /// The schema that its login named.
+    /// The schema that the login named.
     pub schema: Box<str>,
     /// How the session is served.
     pub kind: SessionKind,
-    /// The id of the one backend connection that it has for good; 0 without.
+    /// The id of the session's permanent backend connection; 0 if it has none.
     pub thread_id: u32,
-    /// How long its transactions may be idle, if its account says so.
+    /// How long the session's transactions may be idle, if its account sets a limit.
     pub timeout_idle_transaction: Option<Duration>,
-    /// The account that a pooled one has logged in to.
+    /// The account of a pooled session.
     pub account: Option<AccountId>,
 }
 
 /// How a session is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionKind {
-    /// It has not logged in yet.
+    /// The session has not logged in yet.
     Login,
-    /// Its login was answered here, and it keeps connections for so long.
+    /// The proxy has answered the login; the session keeps connections by this mode.
     Pooled(SessionMode),
-    /// It has a backend connection of its own.
+    /// The session has a backend connection of its own.
     Relayed,
-    /// It has one, and the kernel passes the bytes.
+    /// The session has a backend connection of its own, and the kernel passes the bytes on.
     Joined,
-    /// It runs a script.
+    /// The session runs a script.
     Scripted,
 }
 
 impl SessionKind {
-    /// As people are told it.
+    /// The name that the admin interface shows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Login => "login",

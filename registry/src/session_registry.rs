@@ -1,4 +1,4 @@
-//! Who is here: the ids that clients see, and where to find whom they belong to.
+//! The sessions by the ids that clients see, over all workers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,22 +13,22 @@ use wire::errors;
 use link::failure::{Failure, FailureKind};
 use link::memory::MemoryBudget;
 
-/// The first id that clients see. Servers count their own connections from 1, so that the two are not
-/// mistaken for one another for the first thousand million connections of a server.
+/// The first id that clients see. Servers count their own connections from 1, so the two cannot be
+/// confused for the first thousand million connections of a server.
 pub const FIRST_ID: u32 = 0x4000_0000;
 const LAST_ID: u32 = 0x7fff_ffff;
 
-/// Whether an id is one of those that the proxy gives out, with or without a session that has it.
+/// Whether an id is in the range of the proxy's ids, whether or not a session has it.
 pub fn is_session_id(id: u32) -> bool {
     (FIRST_ID..=LAST_ID).contains(&id)
 }
 
-/// Everybody, over all workers. Locked at a session's start and end, and for KILL.
+/// All sessions, over all workers. Locked at the start and the end of a session, and for KILL.
 #[derive(Default)]
 pub struct SessionRegistry {
     last: AtomicU32,
     known: Mutex<Entries>,
-    /// What all of them keep.
+    /// The memory that all sessions keep.
     pub memory: Arc<MemoryBudget>,
 }
 
@@ -36,56 +36,56 @@ pub struct SessionRegistry {
 struct Entries {
     by_id: HashMap<u32, Entry>,
     of_account: HashMap<AccountId, u32>,
-    /// How each worker is told.
+    /// The channel to each worker.
     workers: Vec<Option<UnboundedSender<Kill>>>,
 }
 
 struct Entry {
     worker: usize,
     account: Option<AccountId>,
-    /// The user that its client is by that account.
+    /// The client's user name, by that account.
     user: Box<[u8]>,
-    /// Where it is for good, when its login passed through; with a script, where it is now.
+    /// The session's own backend connection, if its login passed through; with a script, the current one.
     passed: Option<(BackendId, u32)>,
-    /// Whose it is, where it runs a script over connections of its own.
+    /// The user of a session that runs a script over connections of its own.
     scripted: Option<Box<[u8]>>,
 }
 
-/// A session's wish that another one be stopped.
+/// A request to stop a session or its statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Kill {
     /// The id of the session to stop, as its client sees it.
     pub id: u32,
-    /// The session, or its statement.
+    /// What is killed: the session, or its statement.
     pub scope: KillScope,
-    /// The id is one of this backend's, which has killed a statement there: hooks that wait in a session
-    /// with that connection are to end as well.
+    /// If set, the id belongs to this backend, which has killed a statement there: a hook that
+    /// waits in the session with that connection must end too.
     pub at: Option<BackendId>,
-    /// When it was said: what a session begins later is not meant.
+    /// When the kill was requested: a statement that begins later is not killed.
     pub requested_at: Duration,
 }
 
-/// What has come of a kill.
+/// The result of a kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Killed {
-    /// The session has been told to end, or to have its statement ended.
+    /// The session was asked to end, or to end its statement.
     Told,
-    /// There is no such session.
+    /// No such session exists.
     Nobody,
-    /// It cannot be done, for this reason.
+    /// The kill is not possible, for this reason.
     Impossible(&'static str),
 }
 
-/// Where an id leads.
+/// What an id belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdOwner {
-    /// No session of the proxy's.
+    /// The id belongs to no session of the proxy.
     Nobody,
-    /// A session of this user's, whose login was answered here.
+    /// A session of this user, whose login the proxy has answered.
     Session(Box<[u8]>),
-    /// A session that has a backend connection of its own, with this id there.
+    /// A session with a backend connection of its own, which has this id there.
     Passed(BackendId, u32),
-    /// A session of this user's that runs a script, which has given its connection away.
+    /// A session of this user that runs a script and has given its connection away.
     Alone(Box<[u8]>),
 }
 
@@ -96,7 +96,7 @@ pub struct Registration {
 }
 
 impl SessionRegistry {
-    /// Says how a worker is told of kills.
+    /// Registers the channel on which a worker receives kills.
     pub fn enlist(&self, worker: usize, inbox: UnboundedSender<Kill>) {
         let mut known = self.known();
         if known.workers.len() <= worker {
@@ -105,7 +105,7 @@ impl SessionRegistry {
         known.workers[worker] = Some(inbox);
     }
 
-    /// A new session of `worker`, whose id nobody else has.
+    /// Registers a new session of `worker`, with an unused id.
     pub fn register(self: &Arc<Self>, worker: usize) -> Registration {
         let mut known = self.known();
         loop {
@@ -128,7 +128,7 @@ impl SessionRegistry {
         }
     }
 
-    /// Where an id leads.
+    /// Returns what an id belongs to.
     pub fn find(&self, id: u32) -> IdOwner {
         match self.known().by_id.get(&id) {
             Some(Entry {
@@ -148,7 +148,7 @@ impl SessionRegistry {
         }
     }
 
-    /// The sessions of a user's that share connections, or run a script.
+    /// Returns the ids of a user's sessions that share connections or run a script.
     pub fn of_user(&self, user: &[u8]) -> Vec<u32> {
         let is_of_user = |entry: &Entry| match (&entry.account, &entry.scripted) {
             (Some(account), _) => account.user().as_bytes() == user,
@@ -159,19 +159,19 @@ impl SessionRegistry {
         ids_of(&known.by_id, is_of_user)
     }
 
-    /// The sessions that share connections as one of these accounts.
+    /// Returns the ids of the sessions that share connections as one of these accounts.
     pub fn of_accounts(&self, is_one: impl Fn(&AccountId) -> bool) -> Vec<u32> {
         let known = self.known();
         let is_of_one = |entry: &Entry| entry.account.as_ref().is_some_and(&is_one);
         ids_of(&known.by_id, is_of_one)
     }
 
-    /// Whose session with a script and a connection of its own it is.
+    /// Returns the user of a session that has a script and connections of its own.
     pub fn scripted_user(&self, id: u32) -> Option<Box<[u8]>> {
         self.known().by_id.get(&id)?.scripted.clone()
     }
 
-    /// Tells the worker of a session. What is not there any more needs no kill.
+    /// Sends a kill to the worker of the session. If the session has ended, nothing has to be done.
     pub fn kill(&self, kill: Kill) {
         let known = self.known();
         let worker = known.by_id.get(&kill.id).map(|entry| entry.worker);
@@ -199,15 +199,15 @@ impl SessionRegistry {
 }
 
 impl Registration {
-    /// The id that its client sees.
+    /// Returns the id that the client sees.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Says who it is, if its account may have one session more.
+    /// Notes the session's account and user, if the account may have one more session.
     ///
     /// # Errors
-    /// It may not: what the client is told.
+    /// The account has as many sessions as it may; the error for the client.
     pub fn introduce(
         &mut self,
         account: &AccountId,
@@ -230,19 +230,19 @@ impl Registration {
         Ok(())
     }
 
-    /// It is of no account that is known here any more.
+    /// Notes that the session belongs to no known account any more.
     pub fn leave_account(&mut self) {
         self.session_registry.known().leave_account(self.id);
     }
 
-    /// All its statements go to one backend connection from now on.
+    /// Notes that all statements of the session go to one backend connection from now on.
     pub fn bind_to_thread(&mut self, backend: BackendId, thread_id: u32) {
         if let Some(entry) = self.session_registry.known().by_id.get_mut(&self.id) {
             entry.passed = Some((backend, thread_id));
         }
     }
 
-    /// It runs a script for this user, with this connection if it has one now.
+    /// Notes that the session runs a script for this user, with this connection if it has one now.
     pub fn runs_script(&mut self, user: &[u8], at: Option<(BackendId, u32)>) {
         if let Some(entry) = self.session_registry.known().by_id.get_mut(&self.id) {
             entry.scripted = Some(user.into());
@@ -276,7 +276,7 @@ impl Drop for Registration {
     }
 }
 
-/// The ids of these sessions, from the oldest on.
+/// Returns the ids of the sessions that fit, in ascending order.
 fn ids_of(by_id: &HashMap<u32, Entry>, is_one: impl Fn(&Entry) -> bool) -> Vec<u32> {
     let found = by_id.iter().filter(|(_, entry)| is_one(entry));
     let mut ids: Vec<_> = found.map(|(id, _)| *id).collect();

@@ -18,7 +18,7 @@ pub struct WorkerSessions {
     session_registry: Arc<SessionRegistry>,
 }
 
-/// A session's entry in its worker's list, for as long as it lives.
+/// A session's entry in its worker's list, while the session lives.
 pub struct Registered {
     /// What the session does, and what it is asked.
     pub control: Rc<SessionControl>,
@@ -38,7 +38,7 @@ impl Drop for Registered {
 }
 
 impl WorkerSessions {
-    /// An empty list; what its sessions keep is counted in the memory of `session_registry`.
+    /// Returns an empty list; the memory of its sessions is counted in the budget of `session_registry`.
     pub fn new(session_registry: Arc<SessionRegistry>) -> Self {
         Self {
             controls: RefCell::default(),
@@ -47,7 +47,7 @@ impl WorkerSessions {
         }
     }
 
-    /// Enters a new session.
+    /// Adds a new session.
     pub fn register(self: &Rc<Self>) -> Registered {
         let control = Rc::new(SessionControl::default());
         control.memory.count_in(&self.session_registry.memory);
@@ -59,7 +59,7 @@ impl WorkerSessions {
         }
     }
 
-    /// All of them. No session begins or ends while this is borrowed.
+    /// Returns all sessions. While this is borrowed, no session may begin or end.
     pub fn borrow(&self) -> Ref<'_, Slab<Rc<SessionControl>>> {
         self.controls.borrow()
     }
@@ -69,22 +69,22 @@ impl WorkerSessions {
         self.emptied.notified().await;
     }
 
-    /// Asks the same of all.
+    /// Asks the same of all sessions.
     pub fn ask_all(&self, ask: Ask) {
         for (_, control) in self.controls.borrow().iter() {
             control.ask(ask);
         }
     }
 
-    /// What happens when the process keeps as many bytes as it may: the session that keeps most ends, or what is new is
-    /// refused; see [`memory_bound::makes_room`].
+    /// Makes room when the process keeps as many bytes as it may: either the session that keeps the
+    /// most ends, or the new bytes are refused; see [`memory_bound::makes_room`].
     pub fn makes_room(&self, asking: &SessionControl) -> bool {
         let controls = self.controls.borrow();
         let sessions = controls.iter().map(|(_, control)| control);
         memory_bound::makes_room(&self.session_registry.memory, sessions, asking)
     }
 
-    /// Once a second: a worker in which no session wants more may have the session that keeps most.
+    /// Called once a second, because the session that keeps the most may be on a worker where no session asks for more.
     pub fn keep_memory_bounded(&self) {
         if self.session_registry.memory.is_over() {
             self.makes_room(&SessionControl::default());

@@ -1,4 +1,4 @@
-//! What a worker tells of itself when it is asked: values, made for the asker and sent to it.
+//! The answer of a worker that is asked about its state: values, made for the caller and sent to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,74 +7,74 @@ use pool::{AccountUse, Figures};
 use route::BackendId;
 use session::state::Pins;
 
-/// One worker at one moment.
+/// The state of one worker at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct WorkerView {
-    /// Which one, from 0.
+    /// The number of the worker, from 0.
     pub worker: usize,
-    /// Its sessions, those in login included.
+    /// Its sessions, including those in login.
     pub sessions: Vec<SessionView>,
     /// Its pools of backend connections.
     pub pools: Vec<PoolView>,
-    /// Its statements under way, backend by backend.
+    /// Its running statements, by backend.
     pub loads: Vec<LoadView>,
-    /// Digests of reads that a replica has refused because they write.
+    /// The number of digests of reads that a replica has refused because they write.
     pub refused_reads: usize,
 }
 
-/// One session.
+/// The state of one session.
 #[derive(Debug, Clone)]
 pub struct SessionView {
-    /// What the proxy calls it.
+    /// The session's id in the proxy.
     pub id: u32,
-    /// The worker that it lives on.
+    /// The worker that the session runs on.
     pub worker: usize,
-    /// Who it is; empty before its login.
+    /// The session's user; empty before its login.
     pub user: String,
-    /// Where its client is.
+    /// The client's address.
     pub client: net::Endpoint,
-    /// Where its client has connected.
+    /// The listener's address.
     pub listener: String,
-    /// Its default schema: now, where the proxy follows it, or as it was named at login.
+    /// The default schema: the current one if the proxy follows it, otherwise the one named at login.
     pub schema: Option<String>,
-    /// What it is doing.
+    /// What the session is doing.
     pub state: SessionState,
-    /// For how long it has been doing that, in whole seconds.
+    /// For how long the session has been doing that, in whole seconds.
     pub state_seconds: u32,
-    /// How long ago it began.
+    /// The time since the session began.
     pub age: Duration,
-    /// For how long it keeps a backend connection: a mode of pooling, `transparent`, `kernel` or `script`.
+    /// How long the session keeps a backend connection: a pooling mode, `transparent`, `kernel` or `script`.
     pub mode: &'static str,
-    /// The backend that it uses, or whose connection it keeps.
+    /// The backend that the session uses, or whose connection it keeps.
     pub backend: Option<BackendId>,
-    /// The id there of the connection that it uses or keeps, unless others use that as well.
+    /// The id there of the connection that the session uses or keeps, unless other sessions share it.
     pub thread_id: Option<u32>,
-    /// The digest of the statement that runs, and its normalised text, where digests are kept.
+    /// The digest of the running statement, if digests are kept.
     pub digest: Option<u64>,
-    /// See `digest`.
+    /// The normalised text of the running statement, if digests are kept.
     pub statement: Option<Arc<str>>,
     /// Whether a transaction is open, as of the last reply.
     pub is_in_transaction: bool,
-    /// What keeps a pooled one on its connection; none: it keeps none.
+    /// Why a pooled session keeps its connection; `None`: it keeps none.
     pub pins: Option<Pins>,
 }
 
 /// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionState {
-    /// Logging in.
+    /// It is logging in.
     Login,
-    /// Waiting for its client's next command.
+    /// It waits for the client's next command.
     Idle,
-    /// Executing one.
+    /// It executes a command.
     Running,
-    /// The kernel passes its bytes, and the proxy does not see whether a statement runs. So many bytes have come from the
-    /// client, and from the backend.
+    /// The kernel passes its bytes on, and the proxy does not see whether a statement runs. The
+    /// numbers are the bytes from the client and from the backend.
     Joined([u64; 2]),
 }
 
 impl SessionState {
-    /// As people are told it.
+    /// The name that the admin interface shows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Login => "login",
@@ -88,52 +88,52 @@ impl SessionState {
 /// Pooled connections of one account to one backend.
 #[derive(Debug, Clone)]
 pub struct PoolView {
-    /// To which one.
+    /// The backend.
     pub backend: BackendId,
-    /// Its name, which it keeps here after it has gone from the configuration.
+    /// The backend's name, which stays here after the backend was removed from the configuration.
     pub name: String,
-    /// The account whose sessions share them.
+    /// The account whose sessions share the connections.
     pub account: String,
-    /// The user that they are logged in as.
+    /// The user that the connections are logged in as.
     pub user: String,
-    /// How many there are, and what has happened.
+    /// How many connections there are, and the counts of their events.
     pub figures: Figures,
-    /// What the account's sessions do there.
+    /// How the account's sessions use the connections.
     pub uses: AccountUse,
-    /// The account gets no connection beyond what it may keep.
+    /// Whether the account gets no more connections than its share.
     pub is_bounded: bool,
 }
 
-/// What is under way on one backend.
+/// The running statements of one backend.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadView {
-    /// Which one.
+    /// The backend.
     pub backend: BackendId,
-    /// Statements under way.
+    /// The number of running statements.
     pub in_flight: u32,
-    /// How fast it has answered of late; none where nobody measures.
+    /// How fast the backend has answered recently; `None` if that is not measured.
     pub latency: Option<Duration>,
 }
 
-/// How long statements have waited in the proxy and backends have taken for them, of one backend and one
-/// way, by all workers since the start.
+/// How long statements have waited in the proxy, and how long backends took for them, for one
+/// backend and one path, by all workers since the start.
 #[derive(Debug, Clone)]
 pub struct TimesView {
     /// The backend's cluster.
     pub cluster: String,
     /// The backend.
     pub backend: String,
-    /// `own connection` or `lane`.
+    /// The path: `own connection` or `lane`.
     pub path: &'static str,
-    /// How many statements.
+    /// The number of statements.
     pub statements: u64,
-    /// In the proxy.
+    /// Their time in the proxy.
     pub waited: SpreadView,
-    /// At the backend.
+    /// Their time at the backend.
     pub taken: SpreadView,
-    /// In the proxy, step by step.
+    /// Their time in the proxy, as a histogram.
     pub waited_steps: StepsView,
-    /// At the backend, step by step.
+    /// Their time at the backend, as a histogram.
     pub taken_steps: StepsView,
     /// Bytes of the statements.
     pub bytes_sent: u64,
@@ -141,25 +141,25 @@ pub struct TimesView {
     pub bytes_received: u64,
 }
 
-/// How many took how long.
+/// A histogram of durations.
 #[derive(Debug, Clone)]
 pub struct StepsView {
-    /// So many took less than this; the durations grow.
+    /// For each step, how many took less than its duration; the durations grow.
     pub steps: Vec<(Duration, u64)>,
-    /// All together.
+    /// The sum of all durations.
     pub sum: Duration,
-    /// How many there were.
+    /// The number of durations.
     pub count: u64,
 }
 
-/// How long something has taken.
+/// A summary of durations.
 #[derive(Debug, Clone, Copy)]
 pub struct SpreadView {
-    /// On the average.
+    /// The average.
     pub average: Duration,
-    /// Half of all took no longer.
+    /// The median: half of all took no longer.
     pub p50: Duration,
-    /// 99 of a hundred took no longer.
+    /// The 99th percentile: 99 of a hundred took no longer.
     pub p99: Duration,
     /// The longest.
     pub max: Duration,

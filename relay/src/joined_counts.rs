@@ -1,4 +1,5 @@
-//! What became of the sessions of listeners with `routing.session = "kernel"`: counted by all workers since the start.
+//! What happened to the sessions of listeners with `routing.session = "kernel"`, counted by all workers since the
+//! start.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +21,7 @@ pub enum JoinObstacle {
 }
 
 impl JoinObstacle {
-    /// As people are told it.
+    /// The name that the admin interface shows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -32,7 +33,7 @@ impl JoinObstacle {
     }
 }
 
-/// What is counted together.
+/// The key under which sessions are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct JoinKey {
     listener: String,
@@ -45,7 +46,7 @@ struct JoinKey {
 pub struct JoinFigures {
     sessions: AtomicU64,
     current: AtomicU64,
-    /// From clients, from backends.
+    /// Bytes from clients, and bytes from backends.
     bytes: [AtomicU64; 2],
 }
 
@@ -72,20 +73,20 @@ pub struct JoinCounts {
     all: Mutex<BTreeMap<JoinKey, Arc<JoinFigures>>>,
 }
 
-/// The sessions of one listener and one backend that were joined, or were not for one reason.
+/// The sessions of one listener and one backend that were joined, or that were not joined for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinView {
     /// The address of the listener.
     pub listener: String,
     /// The name of the backend.
     pub backend: String,
-    /// Why they were not joined; none: they were joined.
+    /// Why the sessions were not joined; `None`: they were joined.
     pub obstacle: Option<JoinObstacle>,
-    /// How many since the start.
+    /// How many sessions since the start.
     pub sessions: u64,
-    /// How many of the joined ones there are now.
+    /// How many joined sessions there are now.
     pub current: u64,
-    /// Bytes that the kernel and the proxy have passed for the joined ones: from clients, from backends.
+    /// Bytes that the kernel and the proxy have passed on for joined sessions: from clients, and from backends.
     pub bytes: [u64; 2],
 }
 
@@ -105,7 +106,7 @@ impl JoinCounts {
         Arc::clone(self.all().entry(key).or_default())
     }
 
-    /// The counts of the joined sessions of a listener and a backend.
+    /// Returns the counts of the joined sessions of a listener and a backend.
     pub(crate) fn joined(&self, listener: String, backend: String) -> Arc<JoinFigures> {
         self.figures(JoinKey {
             listener,
@@ -114,7 +115,7 @@ impl JoinCounts {
         })
     }
 
-    /// Counts a session that is relayed; whether it is the first one for this reason.
+    /// Counts a session that is relayed. Returns whether it is the first one for this reason.
     pub(crate) fn note_relayed(
         &self,
         listener: String,

@@ -1,7 +1,7 @@
-//! A session whose client and backend connection the kernel joins, from the login's OK to its end.
+//! A session whose client and backend connection are joined by the kernel, from the login's OK to its end.
 //!
-//! The proxy does not see statements. So a session that is to end has no good moment: it is drained once it has been
-//! silent for a second, or when the time for draining is over, and it is killed as a whole.
+//! The proxy does not see statements, so it cannot wait for the end of one. A session that should drain ends when
+//! it has been silent for a second, or when the time for draining is over. It can only be killed as a whole.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -34,25 +34,25 @@ use registry::session_control::{Ask, Requests, SessionControl};
 use registry::session_info::SessionKind;
 use registry::session_registry::Registration;
 
-/// A session that is to be drained ends after so long without a byte.
+/// How long a session must be silent before it ends in a drain.
 const TIMEOUT_SILENCE: Duration = Duration::from_secs(1);
 
 /// A session of a listener with `routing.session = "kernel"`, after its login.
 pub enum KernelSession {
-    /// The kernel passes its bytes.
+    /// The kernel passes its bytes on.
     Joined(Box<JoinedSession>),
-    /// It cannot be joined: the proxy relays it as every transparent session.
+    /// The session cannot be joined: the proxy relays it like any transparent session.
     Relayed(Box<RelayedSession>),
 }
 
-/// A session that is joined. Fields are dropped in this order: the place among all is given back last, so that whoever
-/// waits for it finds the backend's place free as well.
+/// A joined session. Fields are dropped in this order: the session permit comes last, so that a
+/// client that waits for it finds the backend's place free too.
 pub struct JoinedSession {
     counted: CountedSession,
     relay: JoinedRelay,
     control: Rc<SessionControl>,
     to: Arc<Backend>,
-    /// The id of its connection at the backend.
+    /// The connection's id at the backend.
     thread_id: u32,
     silence: Option<Silence>,
     _registration: Option<Registration>,
@@ -60,9 +60,9 @@ pub struct JoinedSession {
     _place: SessionPermit,
 }
 
-/// A while in which no byte is to come.
+/// A period in which no byte may arrive.
 struct Silence {
-    /// The bytes that had come at its beginning.
+    /// The byte counts at its beginning.
     bytes: [u64; 2],
     over: Pin<Box<Sleep>>,
 }
@@ -70,17 +70,17 @@ struct Silence {
 /// One side at the end of the login, with the bytes that were read ahead.
 type LoginSide = (Transport, Vec<u8>);
 
-/// What came of the two sides.
+/// The result of joining two sides.
 enum Joining {
     Joined(JoinedRelay),
     NotJoined([LoginSide; 2], JoinObstacle),
 }
 
 impl KernelSession {
-    /// Between a client and the backend that has let it in.
+    /// Begins the session between a client and the backend that has accepted its login.
     ///
     /// # Errors
-    /// The connection to one of them was lost with the last packet of the login.
+    /// The connection to one of the two was lost with the last packet of the login.
     pub fn begin(
         context: SessionContext<'_>,
         client: PacketStream,
@@ -131,7 +131,7 @@ impl KernelSession {
     }
 }
 
-/// Joins two sides, if nothing stands against it.
+/// Joins two sides, if there is no obstacle.
 fn join(env: &RelayEnv, sides: [LoginSide; 2], agreement: &Agreement) -> Result<Joining, Failure> {
     let obstacle = obstacle(&sides, agreement);
     let waiter = match (obstacle, env.joins.waiter()) {
@@ -171,7 +171,7 @@ fn lost(error: std::io::Error) -> Failure {
     )
 }
 
-/// Why the kernel cannot join two sides, whatever it can do.
+/// Returns why the kernel cannot join two sides, whatever its abilities.
 fn obstacle(sides: &[LoginSide; 2], agreement: &Agreement) -> Option<JoinObstacle> {
     let is_compressed =
         agreement.client_compression.is_some() || agreement.backend_compression.is_some();
@@ -185,7 +185,7 @@ fn obstacle(sides: &[LoginSide; 2], agreement: &Agreement) -> Option<JoinObstacl
     of_sides.or(is_compressed.then_some(JoinObstacle::Compression))
 }
 
-/// Counts a session that is relayed. The log names each reason once; that the kernel is the reason it said at the start.
+/// Counts a session that is relayed. The log names each reason once; a missing kernel ability was logged at the start.
 fn note_relayed(env: &RelayEnv, listener: String, to: &Backend, obstacle: JoinObstacle) {
     let name = listener.clone();
     let is_first = (env.joins.counts).note_relayed(listener, to.name.clone(), obstacle);
@@ -202,10 +202,10 @@ fn note_relayed(env: &RelayEnv, listener: String, to: &Backend, obstacle: JoinOb
 }
 
 impl JoinedSession {
-    /// To its end.
+    /// Runs the session to its end.
     ///
     /// # Errors
-    /// It has ended badly.
+    /// The session has failed.
     pub async fn run(mut self: Box<Self>, env: &RelayEnv) -> Result<SessionEnd, Failure> {
         let ended = poll_fn(|context| self.poll(env, context)).await;
         self.close(env, &ended);
@@ -223,7 +223,7 @@ impl JoinedSession {
             Poll::Ready(Err(broken)) => return Poll::Ready(self.broke(&broken)),
             Poll::Pending => {}
         }
-        // A server that has closed one direction takes nothing in the other.
+        // If a server has closed one direction, it takes nothing in the other.
         if self.relay.has_delivered_end(JoinedEnd::Other) {
             return Poll::Ready(Ok(self.end()));
         }
@@ -238,7 +238,7 @@ impl JoinedSession {
         }
     }
 
-    /// How it has ended, if both sides have closed.
+    /// Returns how the session has ended, if both sides have closed.
     fn end(&self) -> SessionEnd {
         match self.relay.first_end() {
             Some(JoinedEnd::One) => SessionEnd::ClientClosed,
@@ -246,7 +246,7 @@ impl JoinedSession {
         }
     }
 
-    /// A connection has broken.
+    /// Returns what follows when a connection breaks.
     fn broke(&self, broken: &LostEnd) -> Result<SessionEnd, Failure> {
         let error = &broken.error;
         match (broken.end, self.relay.first_end()) {
@@ -262,7 +262,7 @@ impl JoinedSession {
         }
     }
 
-    /// Does what the worker asks; the session's end, if it is time for it.
+    /// Does what the worker asks. Returns the session's end, if the session is ready for it.
     fn heed(
         &mut self,
         env: &RelayEnv,
@@ -275,7 +275,7 @@ impl JoinedSession {
         if let Some(end) = self.end_asked(env, asked) {
             return Some(end);
         }
-        // A backend that is down or disabled no longer is, or has taken all that was sent to it.
+        // The backend is no longer down or disabled, or it has taken all bytes that were sent to it.
         self.control.withdraw(Ask::BackendDown);
         self.control.withdraw(Ask::BackendDisabled);
         let is_over = asked.contains(Ask::Drain) && self.poll_silence(context).is_ready();
@@ -304,7 +304,7 @@ impl JoinedSession {
         Some(Err(failure))
     }
 
-    /// Whether no byte has come for [`TIMEOUT_SILENCE`].
+    /// Whether no byte has arrived for [`TIMEOUT_SILENCE`].
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             let bytes = self.counted.bytes();
@@ -321,7 +321,7 @@ impl JoinedSession {
         }
     }
 
-    /// Closes both connections, and sees to it that no statement runs on for nobody.
+    /// Closes both connections, and makes sure that no statement goes on without a client.
     fn close(self, env: &RelayEnv, ended: &Result<SessionEnd, Failure>) {
         let backend = self.to.id;
         let why = match ended {

@@ -1,4 +1,4 @@
-//! A session whose client and backend connection stay together: bytes pass, and are followed.
+//! A session whose client and backend connection stay together: bytes pass, and a tracker follows them.
 //!
 //! ```text
 //!   login's OK ──► RelayedSession ──► Relay: command after command
@@ -10,8 +10,8 @@
 //!                        └─ the end: thread_ended, the last message to the client
 //! ```
 //!
-//! A session of a listener with `routing.session = "kernel"` becomes a [`joined_session::JoinedSession`] after the login: the
-//! kernel passes its bytes, nothing follows them. If it cannot be joined, it becomes a relayed one.
+//! If a listener has `routing.session = "kernel"`, its sessions become [`joined_session::JoinedSession`]s after the
+//! login: the kernel passes their bytes on, without a tracker. A session that cannot be joined becomes a relayed one.
 //!
 //! [`relay_env::RelayEnv`] is all that a relayed session needs of its worker. A pooled session can become a relayed one:
 //! it hands over its two legs and what it keeps until its end ([`relayed_session::KeptUntilEnd`]).

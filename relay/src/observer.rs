@@ -1,5 +1,5 @@
-//! Statements of a session that has a connection of its own, by their texts: only where that is wanted.
-//! What is not whole in one piece, or comes before the last reply has ended, is not seen.
+//! Observes the statements of a relayed session by their texts, if that is configured. A statement is
+//! not seen if it does not arrive in one piece, or if it arrives before the last reply has ended.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -20,10 +20,10 @@ use stats::attribution::Attribution;
 use stats::counts::Ended;
 use stats::statement_stats::{Answer, StatementEnd, Subject};
 
-/// So many prepared statements of a session are known.
+/// How many prepared statements of a session are known at most.
 const PREPARED_MAX: usize = 256;
 
-/// What is seen of one session.
+/// The observed state of one session.
 pub struct Observer {
     env: Rc<RelayEnv>,
     info: SessionInfo,
@@ -32,23 +32,23 @@ pub struct Observer {
     capabilities: Capabilities,
     facts: Facts,
     current: Option<Current>,
-    /// Digests of what it has prepared, by the server's ids.
+    /// Digests of the session's prepared statements, by the server's ids.
     prepared: HashMap<u32, (u64, Arc<str>)>,
 }
 
-/// A command under way.
+/// A command whose reply has not ended.
 struct Current {
     command: Command,
     subject: Subject,
     came: Duration,
     first_byte: Option<Duration>,
     bytes_out: u64,
-    /// The id that its reply has given to what it has prepared.
+    /// The statement id in the reply to COM_STMT_PREPARE.
     id: Option<u32>,
 }
 
 impl Observer {
-    /// One for a session that has logged in, if its statements are to be seen.
+    /// Returns an observer for a session that has logged in, if statistics want its statements.
     pub fn of(env: &Rc<RelayEnv>, info: Option<SessionInfo>) -> Option<Box<Self>> {
         let insight = &env.recorder.stats;
         let info = info.filter(|_| insight.wants().transparent)?;
@@ -67,7 +67,7 @@ impl Observer {
         }))
     }
 
-    /// Its next statements run there, over a connection with these capabilities.
+    /// Notes the backend and the capabilities of the connection on which the next statements run.
     pub fn runs_on(&mut self, backend: BackendId, capabilities: Capabilities) {
         self.capabilities = capabilities;
         if self.backend.replace(backend) != Some(backend) {
@@ -75,7 +75,7 @@ impl Observer {
         }
     }
 
-    /// The client has said something between two commands.
+    /// Notes bytes that the client has sent between two commands.
     pub fn begins(&mut self, bytes: &[u8], status: StatusFlags) {
         self.current = None;
         let Some((header, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
@@ -113,7 +113,7 @@ impl Observer {
         });
     }
 
-    /// The digest of what it has said; 0 where that has none.
+    /// Returns the digest of the current command; 0 if it has none.
     pub fn digest(&self) -> u64 {
         self.current.as_ref().map_or(0, |it| it.subject.digest)
     }
@@ -149,7 +149,7 @@ impl Observer {
         })
     }
 
-    /// Some of the reply has come.
+    /// Notes bytes of the reply.
     pub fn observe(&mut self, bytes: &[u8]) {
         let Some(current) = &mut self.current else {
             return;
@@ -166,14 +166,14 @@ impl Observer {
         }
     }
 
-    /// What it has prepared got this id.
+    /// Notes the id of the statement that was prepared.
     pub fn is_prepared(&mut self, id: u32) {
         if let Some(current) = &mut self.current {
             current.id = Some(id);
         }
     }
 
-    /// The reply has ended; `tally`: what it has said, where that is known.
+    /// Notes the end of the reply; `tally`: the counts of the reply, if they are known.
     pub fn ends(&mut self, outcome: Outcome, tally: Option<&Tally>) {
         let Some(current) = self.current.take() else {
             return;

@@ -1,4 +1,4 @@
-//! What becomes of a session after a command, and where its statements run.
+//! What happens to a session after a command, and where its statements run.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use route::{Backend, SessionSlot};
 use crate::relay::Relay;
 use link::session_end::SessionEnd;
 
-/// The backend that a session goes to as long as that can be used.
+/// The backend that a session uses as long as it is usable.
 pub struct Home {
     /// The backend.
     pub backend: Arc<Backend>,
@@ -17,35 +17,35 @@ pub struct Home {
     pub slot: SessionSlot,
 }
 
-/// What becomes of a session after a command.
+/// What happens to a session after a command.
 pub enum After {
-    /// The next command.
+    /// The session waits for the next command.
     Next,
     /// The session has ended.
     Ended(SessionEnd),
-    /// It goes on over one connection, unread.
+    /// The session continues as a relayed one, over one connection.
     Relayed(Box<Relayed>),
 }
 
-/// What a session that is relayed takes along.
+/// What a session takes along when it becomes a relayed one.
 pub struct Relayed {
-    /// Its two sides.
+    /// The two sides of the session.
     pub relay: Relay,
-    /// How private both legs are.
+    /// How private both connections are.
     pub legs: Legs,
-    /// The last scramble that its client had of this backend; empty where it had none.
+    /// The last scramble that the client received from this backend; empty if there was none.
     pub scramble: Vec<u8>,
-    /// The id of its connection at the backend.
+    /// The connection's id at the backend.
     pub thread_id: u32,
-    /// Its place there, if that is not the one at home.
+    /// The session's place at the backend, if that is not its home backend.
     pub slot: Option<SessionSlot>,
 }
 
-/// How a session is cut off.
+/// Why and how a session is cut off.
 pub struct SessionError {
-    /// Why.
+    /// Why the session is cut off.
     pub failure: Failure,
-    /// The sequence id of an ERR that would fit; `None` within a packet.
+    /// The sequence id that an ERR to the client would have; `None` within a packet.
     pub sequence: Option<u8>,
 }
 

@@ -1,9 +1,9 @@
-//! The command phase: bytes from one side to the other, followed by a tracker.
+//! The command phase: bytes go from one side to the other, and a tracker follows them.
 //!
-//! The hot path. Bytes are read into the worker's one buffer, looked at by their packet headers and
-//! written out at once; a session keeps bytes of its own only while the other side does not take
-//! them, and as long as it does not, nothing more is read for it. So an idle session holds no
-//! buffer, a slow one at most two pieces, and a statement costs two system calls a side.
+//! The hot path. Bytes are read into the worker's one buffer, checked by their packet headers and
+//! written out at once. A session keeps bytes of its own only while the other side does not take
+//! them, and meanwhile nothing more is read for it. So an idle session has no buffer, a slow one at
+//! most two pieces, and a statement costs two system calls on each side.
 
 use std::future::poll_fn;
 use std::io;
@@ -31,48 +31,48 @@ use login::user_change::UserChange;
 use registry::memory_bound::memory_full;
 use registry::session_control::{Ask, Requests, SessionControl};
 
-/// Both sides of a session, and where it stands.
+/// Both sides of a session, and the state of the exchange between them.
 pub struct Relay {
     /// The leg of the client.
     pub client: Leg,
     /// The leg of the backend.
     pub backend: Leg,
-    /// Which command runs, and how far its reply has come.
+    /// Follows which command runs, and how far its reply has come.
     pub tracker: Tracker,
-    /// The sequence id of an ERR that would fit what the client has seen; `None` within a packet.
+    /// The sequence id that an ERR to the client would have; `None` within a packet.
     pub err_sequence: Option<u8>,
-    /// Which backend it is.
+    /// The backend.
     pub to: Arc<Backend>,
-    /// What that runs.
+    /// The kind and version of its server.
     server: Server,
-    /// Bytes of the client that were read and may not pass yet.
+    /// Bytes of the client that were read and may not be passed on yet.
     ahead: Vec<u8>,
-    /// The backend has announced its end in an ERR.
+    /// Whether the backend has announced the end of the connection in an ERR.
     is_forewarned: bool,
-    /// The backend has said something since the client's last bytes.
+    /// Whether the backend has sent bytes since the client's last bytes.
     backend_spoke: bool,
-    /// What the session does, and what it is asked.
+    /// What the session reports to its worker, and what the worker asks of it.
     pub control: Rc<SessionControl>,
     env: Rc<RelayEnv>,
-    /// Who sees its statements, if that is wanted.
+    /// Observes the session's statements, if that is configured.
     observer: Option<Box<Observer>>,
-    /// The dump of a binary log that it reads.
+    /// The binary log dump that the session reads.
     reader: Option<Box<BinlogReader<Option<Role>>>>,
 }
 
-/// What the relay stops for.
+/// Why the relay stops.
 #[derive(Debug)]
 pub enum RelayStop {
     /// The session has ended.
     Ended(SessionEnd),
-    /// COM_CHANGE_USER was sent on; its dialogue comes.
+    /// A COM_CHANGE_USER was passed on; its dialogue comes next.
     ChangeUser,
 }
 
-/// A COM_CHANGE_USER may be as long: servers take 64 KiB of connection attributes.
+/// The longest COM_CHANGE_USER: servers accept 64 KiB of connection attributes.
 const CHANGE_USER_BYTES_MAX: usize = 128 * 1024;
 
-/// What became of one direction in one round.
+/// The result of one round in one direction.
 enum Step {
     /// Bytes moved: there may be more.
     Moved,
@@ -82,7 +82,7 @@ enum Step {
 }
 
 impl Relay {
-    /// A relay between two legs that the tracker is to follow.
+    /// Returns a relay between two legs, followed by the tracker.
     pub fn new(
         legs: (Leg, Leg),
         tracker: Tracker,
@@ -108,7 +108,7 @@ impl Relay {
         }
     }
 
-    /// Has its statements seen, if that is wanted. Before that its session is known to be whose it is.
+    /// Starts observing the statements, if that is configured. First it registers which session uses the connection.
     pub fn observe(&mut self, capabilities: Capabilities) {
         let info = self.control.info();
         let thread = info.as_ref().map(|info| (self.to.id, info.thread_id));
@@ -121,12 +121,12 @@ impl Relay {
         }
     }
 
-    /// What was read of the client and has not passed.
+    /// Takes the client's bytes that were read and not yet passed on.
     pub fn take_ahead(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.ahead)
     }
 
-    /// Lets bytes go first that were read before the relay began.
+    /// Puts bytes first that were read before the relay began.
     pub fn put_ahead(
         &mut self,
         from_client: Vec<u8>,
@@ -145,8 +145,8 @@ impl Relay {
         poll_fn(|context| self.poll(context)).await
     }
 
-    /// Each direction goes as far as it can. What comes from the backend may let the client's next
-    /// command through, but not the other way round, so one round is enough.
+    /// Moves bytes in each direction as far as possible. Bytes from the backend may allow the
+    /// client's next command, but not the other way round, so one round is enough.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<RelayStop, Failure>> {
         for direction in [Self::poll_down, Self::poll_up] {
             loop {
@@ -169,7 +169,7 @@ impl Relay {
         }
     }
 
-    /// Counts what compression takes: a frame that is not complete holds its window.
+    /// Counts the memory of compression: a frame that is not complete holds its window.
     fn count_compression(&mut self) -> Result<(), Failure> {
         let bytes = self.client.transport.held_bytes() + self.backend.transport.held_bytes();
         if self.control.memory.keep(Purpose::Compression, bytes)
@@ -181,7 +181,7 @@ impl Relay {
         Err(memory_full("a compressed frame"))
     }
 
-    /// Does what the worker asks, when it is time.
+    /// Does what the worker asks, if the session is ready for it.
     fn heed(&mut self, context: &Context<'_>) -> Result<Option<SessionEnd>, Failure> {
         let asked = self.control.poll_asked(context);
         if asked.is_nothing() {
@@ -207,7 +207,7 @@ impl Relay {
         heeded
     }
 
-    /// The end that is asked of the session, if it is time for it.
+    /// Returns the end that the worker asks for, if the session is ready for it.
     fn end_asked(&self, asked: Requests, is_idle: bool) -> Result<Option<SessionEnd>, Failure> {
         let is_at_rest = is_idle && !self.tracker.status().contains(StatusFlags::IN_TRANS);
         let ends_now = asked.contains(Ask::Stop);
@@ -247,7 +247,7 @@ impl Relay {
                 errors::idle_timeout(),
             ))
         } else {
-            // Something has moved since these were asked.
+            // Bytes have moved since the worker asked for these.
             self.control.withdraw(Ask::BackendDown);
             self.control.withdraw(Ask::BackendDisabled);
             self.control.withdraw(Ask::IdleTimeout);
@@ -256,7 +256,7 @@ impl Relay {
         }
     }
 
-    /// From the backend to the client.
+    /// Moves bytes from the backend to the client.
     fn poll_down(&mut self, context: &mut Context<'_>) -> Result<Step, Failure> {
         match self.client.poll_drain(context) {
             Poll::Pending => return Ok(Step::Blocked),
@@ -324,18 +324,18 @@ impl Relay {
         }
     }
 
-    /// The role of the backend now.
+    /// Returns the current role of the backend.
     fn role(&self) -> Option<Role> {
         let topology = self.env.pool.topology.borrow();
         topology.backend(self.to.id).and_then(|it| it.role)
     }
 
-    /// Whether the dump that it reads goes on at another server.
+    /// Whether the client has to continue its binary log dump at another server.
     fn has_ended_reading(&self) -> bool {
         self.reader.as_ref().is_some_and(|it| it.has_ended())
     }
 
-    /// From the client to the backend.
+    /// Moves bytes from the client to the backend.
     fn poll_up(&mut self, context: &mut Context<'_>) -> Result<Step, Failure> {
         if self.backend.poll_drain_or_break(context).is_pending() || !self.tracker.wants_client() {
             return Ok(Step::Blocked);
@@ -374,9 +374,9 @@ impl Relay {
             Poll::Ready(read) => {
                 self.client.has_ended = true;
                 match Leg::is_end(&read.map(|()| 0)) {
-                    // It may still take its reply.
+                    // The client may still read its reply.
                     true => self.env.note_half_closed(&self.control),
-                    // After a reset it takes nothing.
+                    // After a reset the client reads nothing.
                     false => self.control.ask(Ask::ClientGone),
                 }
                 self.client_ended()
@@ -394,8 +394,8 @@ impl Relay {
         Ok(Step::Moved)
     }
 
-    /// COM_CHANGE_USER, whole, behind the replies to what was sent before: passes it on, unless it leads to an
-    /// account with a script, which would see nothing here.
+    /// Passes on a whole COM_CHANGE_USER, after the replies to earlier commands. It is refused if
+    /// it leads to an account with a script, because the script would see nothing here.
     fn change_user(&mut self, length: usize, context: &mut Context<'_>) -> Result<Step, Failure> {
         if !self.tracker.is_idle() {
             return Ok(Step::Blocked);
@@ -425,9 +425,9 @@ impl Relay {
         Ok(Step::Over(RelayStop::ChangeUser))
     }
 
-    /// Sends on what may pass of the client's bytes; says how many that were.
+    /// Passes on the client's bytes that may pass; returns how many.
     fn pass(&mut self, bytes: &mut [u8], context: &mut Context<'_>) -> Result<usize, Failure> {
-        // Who is not followed any more begins a command, as far as can be told, after an answer.
+        // If the tracker has lost the session, client bytes after an answer are taken for the beginning of a command.
         if self.tracker.is_at_command() || (self.tracker.is_lost() && self.backend_spoke) {
             self.backend.transport.begin_command();
         }
@@ -456,14 +456,14 @@ impl Relay {
         Ok(passed)
     }
 
-    /// The client has closed, and all it sent has been passed on.
+    /// Handles the close by the client, after all of its bytes were passed on.
     fn client_ended(&self) -> Result<Step, Failure> {
         match (self.tracker.has_quit(), self.tracker.command()) {
             (true, None) => Ok(Step::Over(RelayStop::Ended(SessionEnd::Quit))),
-            // What it sent before COM_QUIT is carried out, as on a direct connection.
+            // Commands before COM_QUIT are executed, as on a direct connection.
             (true, Some(_)) => Ok(Step::Blocked),
             (false, _) if self.control.is_asked(Ask::ClientGone) => self.client_is_gone(),
-            // The rest of the reply is on its way to it.
+            // The rest of the reply is still on its way to the client.
             (false, None) if !self.client.is_drained() => Ok(Step::Blocked),
             (false, None) if self.tracker.is_idle() => {
                 Ok(Step::Over(RelayStop::Ended(SessionEnd::ClientClosed)))
@@ -479,7 +479,7 @@ impl Relay {
         }
     }
 
-    /// The client has closed, and takes nothing any more, as far as is known.
+    /// Handles a client that has closed and, as far as is known, reads nothing any more.
     fn client_is_gone(&self) -> Result<Step, Failure> {
         match self.tracker.command() {
             Some(command) => Err(self.client_left(command, "it closed the connection")),
@@ -493,7 +493,7 @@ impl Relay {
         }
     }
 
-    /// The client does not take what it is sent.
+    /// Handles a client that does not take the bytes that are sent to it.
     fn client_broke(&mut self, error: &io::Error) -> Result<Step, Failure> {
         match (self.tracker.has_quit(), self.tracker.command()) {
             (true, _) => {
@@ -519,7 +519,7 @@ impl Relay {
         )
     }
 
-    /// The backend has closed, and all it sent has been taken by the client.
+    /// Handles the close by the backend, after the client has taken all of its bytes.
     fn backend_ended(&mut self, how: &str) -> Result<Step, Failure> {
         self.err_sequence = self.tracker.error_sequence();
         let is_expected = self.is_forewarned || self.tracker.is_lost() || self.tracker.is_idle();
@@ -540,19 +540,19 @@ impl Relay {
     }
 }
 
-/// A backend that breaks the protocol ends the session.
+/// The failure of a backend that breaks the protocol: it ends the session.
 pub fn backend_violation(name: &str, violation: Violation) -> Failure {
     let error = errors::protocol_broken(name, violation);
     Failure::saying(FailureKind::BackendProtocol, error)
 }
 
-/// Why a backend that is down is given up.
+/// The reason for giving up a backend that is down.
 pub const SILENT: &str = "it is down and has not answered (health.timeout_down)";
 
-/// What may have become of the statement that a lost backend was executing.
+/// A note about the statement that a lost backend was executing.
 pub const MAY_HAVE_RUN: &str = "; the statement may have been executed";
 
-/// A client that breaks the protocol ends the session.
+/// The failure of a client that breaks the protocol: it ends the session.
 pub fn client_violation(violation: Violation) -> Failure {
     match violation {
         Violation::PayloadTooLarge { limit } => Failure::saying(

@@ -20,11 +20,11 @@ use stats::journal::{AuditEvent, Entry};
 use stats::recorder::{SessionOfStatement, StatementRecorder};
 use wire::errors::ProxyError;
 
-/// What one worker gives to its sessions.
+/// The environment that one worker gives to its sessions.
 pub struct RelayEnv {
-    /// Settings, backends, the time, reports to the control plane, and the buffer that bytes are read to.
+    /// Settings, backends, the time, reports to the control plane, and the buffer for reading.
     pub pool: Rc<PoolEnv>,
-    /// What logins need, and changes of the user.
+    /// What logins and changes of the user need.
     pub login: Rc<LoginEnv>,
     /// Seconds since the worker began.
     pub clock: Clock,
@@ -32,27 +32,27 @@ pub struct RelayEnv {
     pub sessions: Rc<WorkerSessions>,
     /// The sessions that change objects, for the schema history.
     pub origins: Arc<ChangeOrigins>,
-    /// Where ended statements are counted and logged.
+    /// Counts and logs statements that have ended.
     pub recorder: Rc<StatementRecorder>,
-    /// How long statements have waited, and backends have taken.
+    /// How long statements have waited, and how long backends took.
     pub times: Rc<Times>,
     /// The sessions that the kernel has joined.
     pub joins: Rc<WorkerJoins>,
 }
 
-/// What one session has from its beginning.
+/// The context that one session has from its beginning.
 #[derive(Clone, Copy)]
 pub struct SessionContext<'a> {
-    /// What its worker gives to its sessions.
+    /// The environment that its worker gives to its sessions.
     pub env: &'a Rc<RelayEnv>,
-    /// What others see of it and ask of it.
+    /// What other parts of the proxy see of the session and ask of it.
     pub control: &'a Rc<SessionControl>,
-    /// The settings, as they were at its login.
+    /// The settings at the time of its login.
     pub settings: &'a Arc<Settings>,
 }
 
 impl RelayEnv {
-    /// A client has closed its side of the connection, within a statement.
+    /// Notes that a client has closed its side of the connection during a statement.
     #[inline]
     pub fn note_half_closed(&self, control: &SessionControl) {
         let settings = self.pool.settings.borrow();
@@ -62,7 +62,7 @@ impl RelayEnv {
         }
     }
 
-    /// An event for the audit log, if there is one.
+    /// Writes an event to the audit log, if there is one.
     pub fn audit(&self, event: impl FnOnce() -> AuditEvent) {
         if self.pool.settings.borrow().config.audit_log.file.is_some() {
             let entry = Entry::Audit(Box::new(event()));
@@ -76,13 +76,13 @@ impl RelayEnv {
         settings.config.health.monitor_user.is_some()
     }
 
-    /// What the client of a session is told whose transaction was idle for too long.
+    /// Returns the error for the client of a session whose transaction was idle for too long.
     pub fn idle_transaction(&self, control: &SessionControl) -> ProxyError {
         let limits = &self.pool.settings.borrow().config.limits;
         idle_transactions::idle_transaction(control, limits.timeout_idle_transaction)
     }
 
-    /// A session has lost what it had on its connection between two commands.
+    /// Logs and counts that a session has lost the state on its connection between two commands.
     pub fn note_cut(&self, control: &SessionControl, kind: FailureKind, cause: &str) {
         if kind == FailureKind::IdleTransaction {
             self.pool.shared.forced_ends.count_idle_transaction();
@@ -93,7 +93,7 @@ impl RelayEnv {
     }
 }
 
-/// How a log shows a session on a server of this kind.
+/// Returns how a log shows a session on a server of this kind.
 pub fn session_of(info: Option<&SessionInfo>, server: Server) -> SessionOfStatement {
     SessionOfStatement {
         id: info.map_or(0, |info| info.id),

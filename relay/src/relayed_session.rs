@@ -34,46 +34,46 @@ use registry::last_word::takes_the_reason;
 use registry::session_control::{Ask, Requests, SessionControl};
 use registry::session_registry::Registration;
 
-/// A session in its command phase. Fields are dropped in this order: the place among all is given
-/// back last, so that whoever waits for it finds the backend's place free as well.
+/// A session in its command phase. Fields are dropped in this order: the session permit comes last,
+/// so that a client that waits for it finds the backend's place free too.
 pub struct RelayedSession {
-    /// Its two sides.
+    /// The two sides of the session.
     pub relay: Relay,
     legs: Legs,
     scramble: Vec<u8>,
-    /// The id of its connection at the backend.
+    /// The connection's id at the backend.
     pub thread_id: u32,
     _registration: Option<Registration>,
     _slot: Option<route::SessionSlot>,
-    /// It learns of the end.
+    /// The script, which learns of the session's end.
     _script: Option<Box<dyn Any>>,
     _place: SessionPermit,
 }
 
-/// What a session that becomes a relayed one knows of its login at the backend.
+/// The last login of a session that becomes a relayed one.
 pub struct LastLogin {
-    /// How private both legs are.
+    /// How private both connections are.
     pub legs: Legs,
-    /// The last scramble that its client had of this backend; empty where it had none.
+    /// The last scramble that the client received from this backend; empty if there was none.
     pub scramble: Vec<u8>,
-    /// The id of its connection there.
+    /// The connection's id at the backend.
     pub thread_id: u32,
 }
 
-/// What a session keeps until its end, when it becomes a relayed one.
+/// What a session keeps until its end when it becomes a relayed one.
 pub struct KeptUntilEnd {
-    /// Its entry by the id that its client sees.
+    /// The session's entry by the id that the client sees.
     pub registration: Registration,
-    /// Its place at the backend.
+    /// The session's place at the backend.
     pub slot: Option<route::SessionSlot>,
-    /// Its script, which sees no more commands, but its end.
+    /// The session's script, which sees only the session's end.
     pub script: Option<Box<dyn Any>>,
-    /// Its place among all sessions.
+    /// The session's permit.
     pub permit: SessionPermit,
 }
 
 impl RelayedSession {
-    /// Between a client and the backend that has let it in.
+    /// Returns a session between a client and the backend that has accepted its login.
     pub fn begin(
         context: SessionContext<'_>,
         client: PacketStream,
@@ -106,7 +106,7 @@ impl RelayedSession {
         })
     }
 
-    /// To its end. The session stays in its box, because a future keeps what is moved into it twice.
+    /// Runs the session to its end. The session stays in its box, because a future stores twice what is moved into it.
     pub async fn run(mut self: Box<Self>, env: &RelayEnv) -> Result<SessionEnd, Failure> {
         match self.commands(env).await {
             Ok(end) => Ok(end),
@@ -114,13 +114,14 @@ impl RelayedSession {
         }
     }
 
-    /// As [`Self::break_off`]. The failure is kept here, since it takes memory that an idle session is not to have.
+    /// Does the same as [`Self::break_off`]. The failure is kept here, because it takes memory that an idle session
+    /// should not have.
     async fn end_badly(self: Box<Self>, env: &RelayEnv, failure: Failure) -> Failure {
         self.break_off(env, &failure).await;
         failure
     }
 
-    /// Another session that goes on over one connection.
+    /// Returns a relayed session that continues another session over one connection.
     pub fn going_on(relay: Relay, login: LastLogin, kept: KeptUntilEnd) -> Self {
         Self {
             relay,
@@ -134,7 +135,7 @@ impl RelayedSession {
         }
     }
 
-    /// Command after command, until the end.
+    /// Relays command after command, until the end.
     async fn commands(&mut self, env: &RelayEnv) -> Result<SessionEnd, Failure> {
         loop {
             match self.relay.run().await? {
@@ -144,8 +145,8 @@ impl RelayedSession {
         }
     }
 
-    /// The dialogue behind COM_CHANGE_USER. Servers answer it with a switch to the account's plugin; until
-    /// then MySQL's default is what speaks.
+    /// Runs the dialogue after COM_CHANGE_USER. Servers answer it with a switch to the account's
+    /// plugin; until then MySQL's default plugin is assumed.
     async fn change_user(&mut self, env: &RelayEnv) -> Result<(), Failure> {
         const AFTER_COMMAND: u8 = 1;
         let lost = |error: std::io::Error| Failure::new(FailureKind::ClientLost, error.to_string());
@@ -185,7 +186,7 @@ impl RelayedSession {
             AuthEnd::Err(_) => None,
         };
         self.scramble = std::mem::take(&mut dialogue.scramble);
-        // From here on it may be another user's.
+        // From here on the connection may belong to another user.
         let thread = (to.id, self.thread_id);
         env.origins
             .note_session(Some(thread), || env.pool.now().0, None);
@@ -202,8 +203,8 @@ impl RelayedSession {
         self.relay.put_ahead(from_client, from_backend)
     }
 
-    /// Ends a session that cannot go on: tells the client what it can still be told, and sees to
-    /// it that no statement runs on for nobody.
+    /// Ends a session that cannot continue: tells the client the error if possible, and makes sure
+    /// that no statement goes on without a client.
     async fn break_off(self: Box<Self>, env: &RelayEnv, failure: &Failure) {
         let RelayedSession {
             mut relay,
@@ -261,7 +262,7 @@ impl RelayedSession {
     }
 }
 
-/// What comes of a dialogue, unless the worker wants the session to end within it.
+/// Returns the result of a dialogue, unless the worker asks the session to end during it.
 async fn unless_asked<T>(
     env: &RelayEnv,
     control: &SessionControl,
@@ -299,25 +300,25 @@ fn end_of_dialogue(env: &RelayEnv, asked: Requests, to: &Backend) -> Option<Fail
     }
 }
 
-/// A client that is logged in. Its leg is compressed by now, if that was agreed.
+/// The connection to a client that has logged in. It is compressed by now, if that was agreed.
 pub struct ClientEnd {
-    /// Its connection.
+    /// The leg of the client.
     pub leg: Leg,
-    /// Its bytes behind the login that were read already.
+    /// Bytes after the login that were read already.
     pub ahead: Vec<u8>,
 }
 
-/// The backend that has let it in. Its connection is not compressed yet.
+/// The connection to the backend that has accepted the login. It is not compressed yet.
 pub struct BackendEnd {
     /// The connection.
     pub stream: PacketStream,
-    /// Which backend that is.
+    /// The backend.
     pub backend: Arc<Backend>,
-    /// What runs there.
+    /// The kind and version of its server.
     pub server: Server,
 }
 
-/// The relay between a client and the backend that has let it in.
+/// Returns the relay between a client and the backend that has accepted its login.
 pub fn join(
     context: SessionContext<'_>,
     client: ClientEnd,

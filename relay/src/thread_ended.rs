@@ -1,5 +1,6 @@
-//! A backend has closed a session's connection within a statement. If the server goes on, it has ended that one
-//! thread (KILL), and its own client would hear nothing. If the server is gone, the client is told which it was.
+//! A backend has closed a session's connection during a statement. If the server is still up, it has ended that one
+//! thread (KILL), and the server's own client would get no error. If the server is down, the client is told which
+//! server it was.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use link::decline::decline;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::{Ask, SessionControl};
 
-/// How long the server has to greet.
+/// How long the server may take to send a greeting.
 const TIMEOUT_GREET: Duration = Duration::from_secs(2);
 
 /// Whether a session that ends with `failure` ends because the server has ended its thread.
@@ -42,7 +43,7 @@ async fn greets(env: &RelayEnv, backend: &Backend) -> bool {
             decline(stream);
             true
         }
-        // It has too many connections, or refuses this host: it is there.
+        // The server has too many connections, or refuses this host: so it is up.
         Ok(Err(Refusal::Full { .. } | Refusal::Err { .. })) => true,
         Ok(Err(Refusal::Unusable(_))) | Err(_) => false,
     }

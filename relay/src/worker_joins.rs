@@ -1,4 +1,4 @@
-//! The joined sessions of one worker: what joins them, and how many bytes each has passed.
+//! The joined sessions of one worker: the means to join them, and how many bytes each has passed on.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,22 +10,22 @@ use net::joined::waiter::JoinWaiter;
 
 use crate::joined_counts::{JoinCounts, JoinFigures};
 
-/// One worker's.
+/// One worker's joined sessions.
 pub struct WorkerJoins {
-    /// None: no listener wants it, or the kernel or a privilege is missing.
+    /// `None`: no listener wants joined sessions, or the kernel or a privilege is missing.
     waiter: Option<Rc<JoinWaiter>>,
-    /// All workers' counts.
+    /// The counts of all workers.
     pub counts: Arc<JoinCounts>,
-    /// By the ids of the sessions.
+    /// The joined sessions, by their ids.
     sessions: RefCell<HashMap<u32, Rc<SessionBytes>>>,
 }
 
 /// The bytes of one session.
 struct SessionBytes {
     joined: Rc<JoinedSockets>,
-    /// Bytes that had come before the joining.
+    /// Bytes that had arrived before the sockets were joined.
     ahead: [u64; 2],
-    /// The bytes that the figures have.
+    /// The bytes that have been added to the figures.
     noted: Cell<[u64; 2]>,
     figures: Arc<JoinFigures>,
 }
@@ -37,7 +37,7 @@ impl SessionBytes {
         [from_client + self.ahead[0], from_backend + self.ahead[1]]
     }
 
-    /// Adds to the figures what they do not have yet.
+    /// Adds the bytes since the last call to the figures.
     fn note(&self) -> [u64; 2] {
         let sum = self.sum();
         let before = self.noted.replace(sum);
@@ -47,7 +47,7 @@ impl SessionBytes {
     }
 }
 
-/// A session's entry, for as long as it is joined.
+/// The entry of a session, while it is joined.
 pub(crate) struct CountedSession {
     id: u32,
     bytes: Rc<SessionBytes>,
@@ -70,7 +70,7 @@ impl Drop for CountedSession {
 }
 
 impl WorkerJoins {
-    /// Of a worker that joins sessions with this, if it can.
+    /// Returns the joined sessions of a worker; `waiter` joins sessions, if that is possible.
     pub fn new(waiter: Option<Rc<JoinWaiter>>, counts: Arc<JoinCounts>) -> Self {
         Self {
             waiter,
@@ -79,12 +79,12 @@ impl WorkerJoins {
         }
     }
 
-    /// What joins sessions, if the kernel lets the proxy do it.
+    /// Returns the means to join sessions, if the kernel allows it.
     pub fn waiter(&self) -> Option<&Rc<JoinWaiter>> {
         self.waiter.as_ref()
     }
 
-    /// Enters a session that is joined.
+    /// Adds a session that is joined.
     pub(crate) fn enter(
         self: &Rc<Self>,
         id: u32,
@@ -108,8 +108,8 @@ impl WorkerJoins {
         }
     }
 
-    /// Adds to the figures what they do not have yet, and says how many bytes the session with this id has passed: from
-    /// its client, and from its backend.
+    /// Adds the bytes since the last call to the figures. Returns how many bytes the session with
+    /// this id has passed on: from its client, and from its backend.
     pub fn note(&self, id: u32) -> Option<[u64; 2]> {
         self.sessions.borrow().get(&id).map(|it| it.note())
     }

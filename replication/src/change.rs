@@ -1,4 +1,4 @@
-//! A statement of the log that changes objects: which ones, how, and whose it was.
+//! A statement of the log that changes objects: its kind, its objects, and its user.
 
 use binlog::{EventHeader, Query, printable, query_flags, query_text};
 use sql::{Charset, Facts, Flags, Object, Role, StatementKind};
@@ -6,7 +6,7 @@ use sql::{Charset, Facts, Flags, Object, Role, StatementKind};
 use crate::names::{AccountChange, account_change, named_objects};
 use crate::object::{ObjectKind, ObjectName};
 
-/// The longest statement that is kept, in bytes.
+/// The maximum length of a stored statement, in bytes.
 const STATEMENT_BYTES_MAX: usize = 1 << 20;
 
 /// A change of one or more objects.
@@ -18,29 +18,29 @@ pub struct Change {
     pub server_id: u32,
     /// The connection that executed it.
     pub thread_id: u32,
-    /// What it is: `ALTER TABLE`.
+    /// The kind of statement, such as `ALTER TABLE`.
     pub kind: String,
-    /// What it names, the first as the statement does.
+    /// The objects that the statement names, in its order.
     pub objects: Vec<ObjectName>,
-    /// Whether the objects are the same as before: TRUNCATE.
+    /// Whether only rows change and the definitions stay, as with TRUNCATE.
     pub is_of_rows: bool,
-    /// Its text, without passwords.
+    /// The statement's text, without passwords.
     pub statement: String,
-    /// The user and the host whose privileges were checked, if the server has written them; else the user and the
-    /// client's host that have sent the statement through the proxy, if it has.
+    /// The user and host whose privileges the server has checked, if the log contains them. Otherwise the user and
+    /// the client's host that sent the statement through the proxy, if they are known.
     pub invoker: Option<(String, String)>,
-    /// How long it took, in seconds.
+    /// How long the statement took, in seconds.
     pub seconds: u32,
-    /// The error that it ended with; 0 for none.
+    /// The error number that the statement ended with; 0 for none.
     pub error_code: u16,
 }
 
 impl Change {
-    /// The change that a statement makes; none if it changes no object.
+    /// Returns the change that a statement makes; none if it changes no object.
     pub fn of(header: &EventHeader, query: &Query<'_>) -> Option<Self> {
         let facts = sql::facts(&query.text, query_flags(query));
         kind_of_object(facts.kind)?;
-        // From here on in UTF-8, and without passwords.
+        // From here on the text is UTF-8 and without passwords.
         let text = query_text(query);
         let flags = Flags {
             charset: Charset::default(),
@@ -81,7 +81,7 @@ impl Change {
     }
 }
 
-/// Whose privileges the server has checked, if it has written that.
+/// Returns the user and host whose privileges the server has checked, if the log contains them.
 fn invoker(query: &Query<'_>) -> Option<(String, String)> {
     let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let written = query.status.invoker;
@@ -89,11 +89,12 @@ fn invoker(query: &Query<'_>) -> Option<(String, String)> {
     Some((owned(user), owned(host)))
 }
 
-/// What kind of object a statement changes. Temporary tables do not count, because only their session sees them.
+/// Returns the kind of object that a statement changes. Temporary tables do not count, because only their session
+/// sees them.
 fn kind_of_object(kind: StatementKind) -> Option<Object> {
     match kind {
         StatementKind::Truncate => Some(Object::Table),
-        // SET PASSWORD, SET DEFAULT ROLE: the log has no other SET.
+        // The binary log contains no SET but SET PASSWORD and SET DEFAULT ROLE.
         StatementKind::Grant | StatementKind::Revoke | StatementKind::Set => Some(Object::Account),
         _ => {
             let object = kind.changed_object();
@@ -102,7 +103,7 @@ fn kind_of_object(kind: StatementKind) -> Option<Object> {
     }
 }
 
-/// The tables, views and sequences that a statement writes, each once.
+/// Returns the tables, views and sequences that a statement changes, each once.
 fn tables(facts: &Facts, text: &str, default_schema: &str) -> Vec<ObjectName> {
     let kind = match facts.kind {
         StatementKind::Create(Object::View)
@@ -136,7 +137,7 @@ fn tables(facts: &Facts, text: &str, default_schema: &str) -> Vec<ObjectName> {
     objects
 }
 
-/// As the statement says it: CREATE PROCEDURE, not CREATE ROUTINE.
+/// Returns the first words of the statement with the actual kind: CREATE PROCEDURE, not CREATE ROUTINE.
 fn words(kind: StatementKind, first: Option<&ObjectName>) -> String {
     let verb = match kind {
         StatementKind::Create(_) => "CREATE",

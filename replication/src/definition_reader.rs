@@ -1,4 +1,4 @@
-//! What the server says that objects are: `SHOW CREATE …` of one, and of all at the begin of a stream.
+//! Reads the objects' definitions from the server: `SHOW CREATE …` of one object, and of all when a stream begins.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::position::Position;
 use crate::registration::{Registration, answered};
 use crate::store::{Definition, Observed};
 
-/// One definition: a routine has 64 KiB or more, an account a row for each table that it may use.
+/// Limits for one definition: a routine may have 64 KiB or more, an account one row for each table with privileges.
 const DEFINITION_BOUNDS: ResultBounds = ResultBounds {
     rows: 100_000,
     bytes: 8 << 20,
 };
 
-/// The list of all objects of a kind.
+/// Limits for the list of all objects of a kind.
 const LIST_BOUNDS: ResultBounds = ResultBounds {
     rows: 1_000_000,
     bytes: 128 << 20,
 };
 
-/// Errors that say that there is no such object.
+/// Errors that mean that the object does not exist.
 const NOT_THERE: [u16; 10] = [
     1049, // ER_BAD_DB_ERROR
     1051, // ER_BAD_TABLE_ERROR
@@ -37,19 +37,19 @@ const NOT_THERE: [u16; 10] = [
     4091, // ER_UNKNOWN_SEQUENCES
 ];
 
-/// Errors that say that the object is a table or a view, and no sequence.
+/// Errors that mean that the object is a table or a view, not a sequence.
 const NO_SEQUENCE: [u16; 2] = [
     4089, // ER_NOT_SEQUENCE
     4090, // ER_NOT_SEQUENCE2
 ];
 
-/// How definitions are written, whatever the server's default is.
+/// Fixes how the server writes definitions, whatever its defaults are.
 const SESSION: &str = "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', sql_quote_show_create = 1";
 
-/// The schemas that no one makes.
+/// The schemas that no user creates.
 const SYSTEM: &str = "('mysql', 'sys', 'information_schema', 'performance_schema')";
 
-/// Accounts that the servers make for themselves.
+/// Accounts that the servers create themselves.
 const SYSTEM_ACCOUNTS: &str = "('mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys')";
 
 /// How the server reads and writes texts after [`SESSION`].
@@ -62,13 +62,13 @@ const FLAGS: Flags = Flags {
     server: Server::Unknown,
 };
 
-/// A server that is asked for definitions.
+/// A connection to a server, on which definitions are read.
 pub struct DefinitionReader {
     client: BackendClient,
 }
 
 impl DefinitionReader {
-    /// Over a connection that is logged in.
+    /// Prepares a connection that is logged in.
     ///
     /// # Errors
     /// The connection is broken.
@@ -77,10 +77,10 @@ impl DefinitionReader {
         Ok(Self { client })
     }
 
-    /// What an object is now.
+    /// Reads the current definition of an object.
     ///
     /// # Errors
-    /// The connection is broken. An error of the server's is an answer.
+    /// The connection is broken. If the server answers with an error, that is no error here.
     pub async fn ask(&mut self, object: &ObjectName) -> Result<Observed, StreamError> {
         if object.kind == ObjectKind::Account {
             return Ok(Observed {
@@ -90,7 +90,7 @@ impl DefinitionReader {
             });
         }
         let (kind, definition) = self.ask_as(object).await?;
-        // Tables and sequences share their names, and statements for tables may name a sequence.
+        // Tables and sequences share one namespace, and a statement such as DROP TABLE may name a sequence.
         let other = match &definition {
             Definition::Is(text) if kind == ObjectKind::Table && is_of_sequence(text) => {
                 Some(ObjectKind::Sequence)
@@ -109,7 +109,7 @@ impl DefinitionReader {
         })
     }
 
-    /// What the object of this kind is, and the kind that the server says it has.
+    /// Reads the object's definition as this kind. Returns the kind that the server reports.
     async fn ask_as(
         &mut self,
         object: &ObjectName,
@@ -121,10 +121,10 @@ impl DefinitionReader {
         })
     }
 
-    /// Notes where the server's log ends now with all that the server has just said.
+    /// Reads the current end of the server's log, and stores it in all the definitions that were just read.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// The query fails.
     pub async fn note_end(&mut self, observed: &mut [Observed]) -> Result<Position, StreamError> {
         let end = Registration::new(&mut self.client).end_of_log().await?;
         let text: Arc<str> = end.to_string().into();
@@ -134,7 +134,7 @@ impl DefinitionReader {
         Ok(end)
     }
 
-    /// The account with its privileges, without its password.
+    /// Reads an account with its privileges, without its password.
     async fn ask_account(&mut self, account: &ObjectName) -> Result<Definition, StreamError> {
         let (user, host) = account.user_and_host();
         let created = match self.answer(&account.show_statement()).await? {
@@ -152,7 +152,7 @@ impl DefinitionReader {
         Ok(Definition::Is([created, grants].concat().join(";\n")))
     }
 
-    /// Roles of MariaDB have no host. The server shows only their privileges.
+    /// A role of MariaDB has no host, and the server shows only its privileges.
     async fn ask_role(&mut self, role: &str) -> Result<Definition, StreamError> {
         Ok(
             match self.answer(&format!("SHOW GRANTS FOR {role}")).await? {
@@ -181,7 +181,7 @@ impl DefinitionReader {
         }
     }
 
-    /// All accounts that people have made; none if the account of the stream may not read them.
+    /// Lists all accounts that users have created; none if the stream's account may not read `mysql.user`.
     ///
     /// # Errors
     /// The connection is broken.
@@ -201,10 +201,10 @@ impl DefinitionReader {
         }
     }
 
-    /// All objects of the server but accounts, in an order in which they can be made.
+    /// Lists all objects except accounts, in an order in which they can be created.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// A query fails.
     pub async fn list(&mut self) -> Result<Vec<ObjectName>, StreamError> {
         let lists = [
             format!(
@@ -238,22 +238,22 @@ impl DefinitionReader {
     }
 }
 
-/// What the server says to a question about an object.
+/// The server's answer about an object.
 enum Answer {
     /// Rows.
     Result(ResultSet),
-    /// There is no such object.
+    /// The object does not exist.
     NotThere,
-    /// An error; its words.
+    /// An error; its message.
     Refused(String),
 }
 
-/// Whether there is no object of this kind.
+/// Whether an error means that there is no object of this kind.
 fn is_not_there(error: u16) -> bool {
     NOT_THERE.contains(&error) || NO_SEQUENCE.contains(&error)
 }
 
-/// The object by another kind.
+/// Returns the same object with another kind.
 fn of_kind(object: &ObjectName, kind: ObjectKind) -> ObjectName {
     ObjectName {
         kind,
@@ -261,25 +261,25 @@ fn of_kind(object: &ObjectName, kind: ObjectKind) -> ObjectName {
     }
 }
 
-/// Whether SHOW CREATE TABLE has described a sequence of MariaDB.
+/// Whether SHOW CREATE TABLE has printed a sequence of MariaDB.
 fn is_of_sequence(definition: &str) -> bool {
     let options = definition.rfind("\n)").unwrap_or(definition.len());
     let options = definition.get(options..).unwrap_or_default();
     options.split(' ').any(|it| it == "SEQUENCE=1")
 }
 
-/// The first column of each row, without passwords.
+/// Returns the first column of each row, without passwords.
 fn lines(result: &ResultSet) -> Vec<String> {
     let values = result.rows.iter().filter_map(|row| row.first()?.as_ref());
     values.map(|value| masked(value)).collect()
 }
 
-/// The server's text in UTF-8, without passwords.
+/// Returns the server's text as UTF-8, without passwords.
 fn masked(text: &[u8]) -> String {
     String::from_utf8_lossy(&sql::mask_secrets(text, FLAGS)).into_owned()
 }
 
-/// Schema, name, kind.
+/// Reads a row with schema, name and kind.
 fn named(row: &[Option<Vec<u8>>]) -> Option<ObjectName> {
     let text = |at: usize| {
         let value = row.get(at)?.as_ref()?;
@@ -292,7 +292,7 @@ fn named(row: &[Option<Vec<u8>>]) -> Option<ObjectName> {
     })
 }
 
-/// The definition stands in a column of another name for each kind. A table that is a view is told as one.
+/// Finds the definition, whose column has another name for each kind. If a table turns out to be a view, returns View.
 fn parse_definition(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Definition) {
     let is_view = result.names.first().is_some_and(|name| name == "View");
     let kind = match kind {
@@ -313,7 +313,7 @@ fn parse_definition(kind: ObjectKind, result: &ResultSet) -> (ObjectKind, Defini
     (kind, Definition::Is(without_counter(&masked(value))))
 }
 
-/// The next number of AUTO_INCREMENT is no part of a definition: rows change it.
+/// Removes the next AUTO_INCREMENT number, because inserted rows change it and it is no part of the definition.
 fn without_counter(definition: &str) -> String {
     const OPTION: &str = " AUTO_INCREMENT=";
     let options = definition.rfind("\n)").unwrap_or(definition.len());

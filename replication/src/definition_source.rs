@@ -1,4 +1,4 @@
-//! Where a stream learns what changed objects are now: the server that it follows, over a second connection that is opened
+//! Reads the new definitions of changed objects from the followed server, over a second connection. It is opened
 //! when it is first needed.
 
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::position::Position;
 use crate::shared::Shared;
 use crate::store::{Definition, Observed};
 
-/// What objects are, and where the server's log ended when the server had said so.
+/// The definitions, and the end of the server's log right after they were read.
 pub(crate) type Observation = (Vec<Observed>, Position);
 
-/// See the module.
+/// The source of definitions for one stream.
 pub(crate) struct DefinitionSource {
     shared: Shared,
     settings: ReplicationConfig,
@@ -26,7 +26,7 @@ pub(crate) struct DefinitionSource {
 }
 
 impl DefinitionSource {
-    /// Not connected yet.
+    /// Starts without a connection.
     pub fn new(shared: Shared, settings: ReplicationConfig, backend: Arc<Backend>) -> Self {
         Self {
             shared,
@@ -36,12 +36,12 @@ impl DefinitionSource {
         }
     }
 
-    /// What the objects are now.
+    /// Reads the current definitions of objects.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// The query fails.
     pub async fn observe(&mut self, objects: &[ObjectName]) -> Result<Observation, StreamError> {
-        // The connection may have been idle for longer than the server allows.
+        // The server may have closed the connection because it was idle; then connect again.
         if let Some(mut open) = self.reader.take()
             && let Ok(observation) = self.ask_all(&mut open, objects).await
         {
@@ -63,7 +63,7 @@ impl DefinitionSource {
         let mut all = Vec::new();
         for object in objects {
             let observed = reader.ask(object).await?;
-            // A table takes its triggers with it.
+            // DROP TABLE also drops the table's triggers, so read those of the schema, too.
             if observed.definition == Definition::Gone && object.kind == ObjectKind::Table {
                 let only = Some((object.schema.as_str(), ObjectKind::Trigger));
                 let name = &self.settings.name;
@@ -79,7 +79,7 @@ impl DefinitionSource {
     }
 }
 
-/// The objects whose definitions changes may have changed.
+/// Returns the objects whose definitions may have changed.
 pub(crate) fn objects_of(changes: &[Change]) -> Vec<ObjectName> {
     let mut objects = Vec::new();
     for change in changes.iter().filter(|it| !it.is_of_rows) {

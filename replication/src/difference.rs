@@ -1,33 +1,33 @@
-//! What is different between two states of schemas: object by object, line by line.
+//! Compares two states of schemas: object by object, line by line.
 
 use std::collections::BTreeMap;
 
 use crate::store::ObjectVersion;
 
-/// How many pairs of lines are compared at most. Beyond that all lines count as others.
+/// The maximum number of line pairs that are compared. If there are more, all lines count as different.
 const PAIRS_MAX: usize = 4_000_000;
 
-/// In which of two states a line stands.
+/// Which of two definitions contain a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// In both.
+    /// Both definitions.
     Both,
-    /// In the first alone.
+    /// Only the first definition.
     Before,
-    /// In the second alone.
+    /// Only the second definition.
     After,
 }
 
 /// A line of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Where it stands.
+    /// Which definitions contain it.
     pub side: Side,
-    /// Its text.
+    /// The line's text.
     pub text: String,
 }
 
-/// The objects that are different, with the lines of both definitions. One that is not there has no line.
+/// Returns the objects that differ, with the lines of both definitions. An object that does not exist has no lines.
 pub fn differences(
     before: &[ObjectVersion],
     after: &[ObjectVersion],
@@ -63,7 +63,7 @@ pub fn differences(
     different
 }
 
-/// The lines of two texts, those in common once: by the longest common subsequence.
+/// Merges the lines of two texts; a common line appears once. Uses the longest common subsequence.
 fn lines(old: &[&str], new: &[&str]) -> Vec<Line> {
     let of = |side: Side, text: &str| Line {
         side,
@@ -91,13 +91,13 @@ fn lines(old: &[&str], new: &[&str]) -> Vec<Line> {
     all
 }
 
-/// The places of common lines in both, in order.
+/// Returns the index pairs of the longest common subsequence, in order.
 fn common(old: &[&str], new: &[&str]) -> Vec<(usize, usize)> {
     let width = new.len() + 1;
     if (old.len() + 1).saturating_mul(width) > PAIRS_MAX {
         return Vec::new();
     }
-    // How many lines are in common from each pair of places on.
+    // For each pair of indexes: the length of the longest common subsequence from there on.
     let mut lengths = vec![0_u32; (old.len() + 1) * width];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {

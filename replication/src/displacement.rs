@@ -1,23 +1,23 @@
-//! How long a stream waits after the server has given its place to another replica with the same id. If both began again
-//! at once, each would end the other's stream without end.
+//! The wait after the server has replaced the stream by another replica with the same id. If both replicas
+//! connected again at once, each would end the other's stream again and again.
 
 use std::time::Duration;
 
-/// The first wait. Each further one is four times as long, up to the longest.
+/// The first wait. Each further wait is four times as long, up to `WAIT_MAX`.
 const WAIT_FIRST: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(300);
 
-/// A stream that lasted so long has no rival any more: a rival waits for `WAIT_MAX` at most.
+/// If a stream has lasted this long, the other replica is gone: it would have waited for `WAIT_MAX` at most.
 const LASTING: Duration = Duration::from_secs(600);
 
-/// How often in a row it has happened.
+/// Counts replacements in a row.
 #[derive(Debug, Default)]
 pub struct Displacements {
     count: u32,
 }
 
 impl Displacements {
-    /// The wait after a stream that has lasted for that long.
+    /// Returns the wait after a stream that has lasted for `lasted`.
     pub fn wait(&mut self, lasted: Duration) -> Duration {
         if lasted > LASTING {
             self.count = 0;

@@ -1,20 +1,20 @@
-//! Why a stream has ended, in words for a log line and for the table `replication`.
+//! The errors that end a stream, with texts for a log line and for the table `replication`.
 
 use binlog::EventError;
 use control::ClientError;
 
-/// Why a stream cannot go on as it is.
+/// The reason why a stream ended.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// The server cannot be reached, refuses something, or the connection broke.
+    /// The server cannot be reached or refuses a statement, or the connection broke.
     #[error("{0}")]
     Client(#[from] ClientError),
-    /// The server has sent an event that is damaged, or one that is not known here.
+    /// The server has sent a damaged or unknown event.
     #[error("{event}: {cause}")]
     Event {
-        /// Which event it is.
+        /// The event's type and position.
         event: String,
-        /// What is wrong with it.
+        /// The fault of the event.
         cause: EventError,
     },
     /// The server has ended the stream with an error.
@@ -22,29 +22,29 @@ pub enum StreamError {
     Refused {
         /// The server's error number.
         number: u16,
-        /// Its words.
+        /// The server's error message.
         text: String,
     },
-    /// The server has given the proxy's place to another replica.
+    /// Another replica with the same id has replaced the proxy at the server.
     #[error(
         "another replica or proxy with the same server_id or server_uuid has connected to the server, so the server ended \
          this stream ({0}). Give each its own server_id, and each proxy its own schema history. The proxy waits longer \
          each time, so that the two do not end each other's streams without end"
     )]
     Displaced(String),
-    /// The server does not have the next transactions any more.
+    /// The server has deleted the next transactions.
     #[error("{0}")]
     Purged(Purged),
     /// The server has ended the stream without an error.
     #[error("the server ended the stream")]
     Ended,
-    /// The server does not keep to the order of its own log.
+    /// The server has sent events out of order.
     #[error("the server does not keep to the order of its log: {0}")]
     Disorder(String),
     /// The server cannot be followed.
     #[error("{0}")]
     Unfit(String),
-    /// Nothing came, not even a heartbeat.
+    /// The server sent nothing, not even a heartbeat.
     #[error("the server has sent nothing for {0} s, not even a heartbeat")]
     Silent(u64),
     /// The database of the history cannot be written.
@@ -56,26 +56,26 @@ pub enum StreamError {
     /// An event cannot be filtered.
     #[error("{0}")]
     Filter(#[from] crate::filter::error::FilterError),
-    /// Another server of the cluster is the one to follow now.
+    /// The stream must follow another server of the cluster now.
     #[error("the stream goes on from {0}")]
     Moved(String),
 }
 
-/// Transactions that a server has deleted before the stream could have them.
+/// Transactions that a server has deleted before the stream has received them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the server has deleted binary logs that the stream needs; missing: {missing}. Let the proxy follow a server that \
      still has them, or set on_purged = \"continue\" to leave them out{detail}"
 )]
 pub struct Purged {
-    /// The set, as far as the server tells.
+    /// The missing transactions, as far as the server reports them.
     pub missing: String,
-    /// The server's own words, in parentheses; or nothing.
+    /// The server's message in parentheses, or an empty text.
     pub detail: String,
 }
 
 impl StreamError {
-    /// What a counter of errors calls it.
+    /// The label of the error in metrics and log lines.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Client(_) => "connection",

@@ -1,4 +1,4 @@
-//! Packets of a dump to whole events: the status byte, events of 16 MiB and more, checksums, the server's errors.
+//! Turns the packets of a dump into events: status byte, events of 16 MiB and more, checksums, errors of the server.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::error::{Purged, StreamError};
 /// ER_MASTER_FATAL_ERROR_READING_BINLOG
 const FATAL_ERROR_READING_LOG: u16 = 1236;
 
-/// Memory that a long event leaves behind is given back if it is more than this.
+/// After a long event, the buffer is freed if its capacity is more than this, in bytes.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
 /// The events that a server sends.
@@ -22,18 +22,18 @@ pub struct EventStream {
     client: BackendClient,
     checksum: Checksum,
     limits: binlog::Limits,
-    /// If nothing comes for so long, the connection is lost.
+    /// After this time without a packet the connection counts as lost.
     patience: Duration,
-    /// The status byte, what semi-synchronous replication adds, and the event.
+    /// The status byte, the two bytes of semi-synchronous replication, and the event.
     packet: Vec<u8>,
     semi_sync: SemiSync,
 }
 
-/// Whether two bytes stand in front of each event, of which the second says whether an acknowledgement is wanted.
+/// Whether two more bytes come before each event. The second one says whether the server wants an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SemiSync {
     Off,
-    /// The first event will tell.
+    /// Asked for; the first event shows whether the server does it.
     Asked,
     On,
 }
@@ -44,7 +44,7 @@ const SEMI_SYNC: u8 = 0xef;
 const WANTS_ACK: u8 = 0x01;
 
 impl EventStream {
-    /// Of a server that has been asked for them, and whose first events end with `checksum`.
+    /// A server that has been asked for events. Its first events have this `checksum`.
     pub fn new(
         client: BackendClient,
         checksum: Checksum,
@@ -61,7 +61,7 @@ impl EventStream {
         }
     }
 
-    /// The same of a server that was asked for semi-synchronous replication, which it may not know.
+    /// The stream of a server that was asked for semi-synchronous replication. The server may not support it.
     pub fn semi_sync(self) -> Self {
         Self {
             semi_sync: SemiSync::Asked,
@@ -69,18 +69,19 @@ impl EventStream {
         }
     }
 
-    /// The next event, its checksum verified. It must not be dropped before it is ready, or the stream is lost.
+    /// Returns the next event, with a verified checksum. If the future is dropped before it is ready, the stream is
+    /// lost.
     ///
     /// # Errors
-    /// The server has ended the stream, or sent something that is no event.
+    /// The server has ended the stream, or has sent bytes that are no event.
     pub async fn next(&mut self) -> Result<RawEvent<'_>, StreamError> {
         Ok(self.next_with_ack_request().await?.0)
     }
 
-    /// The same, and whether the server waits for an acknowledgement of the event.
+    /// Returns the next event, and whether the server waits for an acknowledgement of it.
     ///
     /// # Errors
-    /// As of [`EventStream::next`].
+    /// The same as for [`EventStream::next`].
     pub async fn next_with_ack_request(&mut self) -> Result<(RawEvent<'_>, bool), StreamError> {
         self.read_packets().await?;
         match self.packet.split_first() {
@@ -94,8 +95,8 @@ impl EventStream {
         }
         let needs_ack = self.needs_ack().map_err(|cause| self.fault(cause))?;
         if needs_ack {
-            // Behind such an event the server counts its packets from the acknowledgement's on (`skipSlaveReply` and
-            // `flush_net` of the servers' `semisync_source.cc` and `semisync_master.cc`).
+            // After such an event the server restarts its packet numbers at the acknowledgement (`skipSlaveReply`
+            // and `flush_net` of the servers' `semisync_source.cc` and `semisync_master.cc`).
             self.client.expect_reply();
         }
         let checksum = self.checksum_of_event();
@@ -118,8 +119,8 @@ impl EventStream {
         Ok((event?, needs_ack))
     }
 
-    /// Reads the bytes of semi-synchronous replication. A server that does not know it begins with an event of the time
-    /// 0, whose first byte is another one.
+    /// Reads the bytes of semi-synchronous replication. A server that does not support it begins with an event
+    /// whose timestamp is 0, so its first byte differs from the mark.
     fn needs_ack(&mut self) -> Result<bool, EventError> {
         let has_mark = self.packet.get(1) == Some(&SEMI_SYNC);
         self.semi_sync = match (self.semi_sync, has_mark) {
@@ -135,7 +136,7 @@ impl EventStream {
         Ok(self.semi_sync == SemiSync::On && flags & WANTS_ACK != 0)
     }
 
-    /// The event in the packet.
+    /// Returns the event within the packet.
     fn event_bytes(&self) -> &[u8] {
         let begin = match self.semi_sync {
             SemiSync::On => 3,
@@ -144,7 +145,7 @@ impl EventStream {
         self.packet.get(begin..).unwrap_or_default()
     }
 
-    /// One packet, and those that continue it. Only the first has a status byte.
+    /// Reads a packet and its continuation packets. Only the first one has a status byte.
     async fn read_packets(&mut self) -> Result<(), StreamError> {
         if self.packet.capacity() > BUFFER_BYTES_KEPT {
             self.packet = Vec::new();
@@ -174,7 +175,7 @@ impl EventStream {
         }
     }
 
-    /// A packet that has no room is an event beyond the limit, if the event's header says so.
+    /// Returns the error for a packet beyond the limit: the event is too long if its header says so.
     fn too_long(&self, error: ClientError) -> StreamError {
         let limit = self.limits.event_bytes_max;
         match self.header() {
@@ -191,7 +192,7 @@ impl EventStream {
         EventHeader::decode(header).ok()
     }
 
-    /// A FORMAT_DESCRIPTION event says which checksum the events behind it have.
+    /// Returns the event's checksum. A FORMAT_DESCRIPTION event sets the checksum of the events after it.
     fn checksum_of_event(&mut self) -> Result<Checksum, EventError> {
         let bytes = self.event_bytes();
         let header = EventHeader::decode(bytes)?;
@@ -212,7 +213,7 @@ impl EventStream {
     }
 }
 
-/// The server's error. Error 1236 stands for several things, of which one is that logs are gone.
+/// Returns the error for the server's ERR packet. Error 1236 has several meanings, and one is that logs are gone.
 fn refusal(packet: &[u8]) -> StreamError {
     let number = ErrPacket::decode(packet).map(|err| err.number);
     let text = ClientError::of_packet(packet).text;
@@ -220,7 +221,7 @@ fn refusal(packet: &[u8]) -> StreamError {
     let is_purged = lower.contains("purged")
         || lower.contains("could not find gtid state")
         || lower.contains("could not find first log");
-    // MySQL says so by error 1236, MariaDB by another.
+    // MySQL uses error 1236 for this, MariaDB another number, so the text decides.
     if lower.contains("same server_uuid/server_id") {
         return StreamError::Displaced(text);
     }

@@ -1,4 +1,4 @@
-//! A stream's way through the log: each event once, in order, and where each transaction ends. Rows are not decoded.
+//! Follows a stream through the log: events in order, each once, and the ends of transactions. Rows are not decoded.
 
 use binlog::{
     Checksum, Decoder, Event, EventFlags, EventHeader, EventType, MariadbGtidEvent, Query,
@@ -9,25 +9,25 @@ use crate::error::StreamError;
 use crate::position::{Gtid, Position};
 use binlog::{GroupStep, GroupTracker};
 
-/// A log position is a number of 32 bits. A step back by more than half of that is its wrap.
+/// The header's log position has 32 bits. A step back by more than half of that means that it has wrapped around.
 const WRAP: u32 = 1 << 31;
 
-/// What an event has brought.
+/// The effect of an event on the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Brought {
-    /// Nothing that the position depends on.
+    /// None that the position depends on.
     Nothing,
-    /// The server has nothing more to send.
+    /// The server has no more events to send.
     Idle,
-    /// A transaction begins with this event.
+    /// The event begins a transaction.
     Begin(Gtid),
-    /// A transaction is whole.
+    /// The event completes a transaction.
     Transaction(Gtid),
 }
 
-/// Who looks at the statements of a stream.
+/// Receives the statements of a stream.
 pub trait Statements {
-    /// A statement of the transaction that has begun.
+    /// Receives a statement of the current transaction.
     fn statement(&mut self, header: &EventHeader, query: &Query<'_>);
 }
 
@@ -35,15 +35,15 @@ pub trait Statements {
 pub struct Follower {
     decoder: Decoder,
     groups: GroupTracker,
-    /// Where the last event of the current log file ended.
+    /// The position of the last event's end in the current log file.
     log_position: u32,
-    /// MariaDB: the ALTER TABLE that follows only begins, or has failed. The server writes it again where it takes
-    /// place.
+    /// MariaDB: this transaction is only the start or the rollback of an ALTER TABLE. The server logs the statement
+    /// again when it commits.
     is_half_alter: bool,
 }
 
 impl Follower {
-    /// At the begin of a stream.
+    /// Starts at the begin of a stream.
     pub fn new(limits: binlog::Limits) -> Self {
         Self {
             decoder: Decoder::new(limits),
@@ -53,10 +53,10 @@ impl Follower {
         }
     }
 
-    /// Takes the next event of a stream that has had the transactions of `position`.
+    /// Takes the next event of a stream that has the transactions of `position`.
     ///
     /// # Errors
-    /// The event is damaged, not known, or not the one that has to come.
+    /// The event is damaged, unknown or out of order.
     pub fn take(
         &mut self,
         raw: &RawEvent<'_>,
@@ -96,7 +96,7 @@ impl Follower {
         }
     }
 
-    /// Statements may stand in a compressed transaction.
+    /// Finds the statements in a compressed transaction.
     fn take_payload(
         &mut self,
         payload: &TransactionPayload<'_>,
@@ -115,10 +115,10 @@ impl Follower {
         Ok(())
     }
 
-    /// Positions in a log file only grow. Events that the server makes up for the stream have none of their own.
+    /// Checks that positions in a log file only grow. Events that the server creates for the stream have no position.
     fn check_order(&mut self, header: &EventHeader) -> Result<(), StreamError> {
         if header.event_type == EventType::ROTATE {
-            // A rotation that stands in the log ends the file; one that is made up names the next.
+            // A ROTATE event within the log ends the file; an artificial one names the next file.
             self.log_position = 0;
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl Follower {
     }
 }
 
-/// Events whose bytes are not looked at: a table and its rows, in all their forms.
+/// Whether an event is about a table and its rows, in any form. Such events are not decoded.
 fn is_rows(event_type: EventType) -> bool {
     matches!(
         event_type,

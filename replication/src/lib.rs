@@ -1,4 +1,4 @@
-//! The proxy as a replica: it follows the changes of clusters, and remembers what their schemas were.
+//! The proxy as a replica: it follows the changes of clusters, and records the history of their schemas.
 //!
 //! ```text
 //!   control (which server is the primary) ──► Stream ──► registration: who we are, where we stand
@@ -9,17 +9,17 @@
 //!                              end           Store: position, changes, versions, in SQLite ──► admin
 //! ```
 //!
-//! Streams have one thread, and no part of the data plane knows them. All bytes are a peer's: an event that is damaged,
-//! too long, not known or out of order ends the stream, which begins again behind the last whole transaction.
-//! A stream decodes no rows.
+//! Streams have one thread, and the data plane does not depend on them. All bytes come from a peer: a damaged,
+//! oversized, unknown or out-of-order event ends the stream, which begins again after the last complete
+//! transaction. A stream decodes no rows.
 //!
-//! A stream with a relay folder also keeps its transactions in files (`relay`), from which replicas are fed
-//! ([`feed()`]), each over a connection that somebody else has let in. A filter may stand in front of the files
-//! (`filter`): it drops changes, renames tables and replaces values. From the same files the rows that have changed are
-//! told as JSON (`changes`), to clients ([`subscribe`]) and in files.
+//! A stream with a relay folder also writes its transactions into files (`relay`), from which replicas get events
+//! ([`feed()`]). Another crate accepts the replicas' connections. A filter may stand in front of the files
+//! (`filter`): it drops changes, renames tables and replaces values. From the same files clients ([`subscribe`])
+//! and change files get the changed rows as JSON (`changes`).
 
 #![forbid(unsafe_code)]
-// What a change is about is asked by Kafka only.
+// Only Kafka needs the subject of a change.
 #![cfg_attr(not(feature = "kafka"), allow(dead_code))]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 

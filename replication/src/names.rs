@@ -1,5 +1,5 @@
-//! The names of databases, routines, triggers and events in statements that change them. Tables are found by
-//! `sql::facts`.
+//! Finds the names of databases, routines, triggers and events in statements that change them. `sql::facts` finds
+//! tables.
 
 mod accounts;
 
@@ -9,7 +9,7 @@ use crate::object::{ObjectKind, ObjectName};
 
 pub use accounts::{AccountChange, account_change};
 
-/// The objects that a statement names; none if the name is not found.
+/// Returns the objects that a statement names; empty if no name is found.
 pub fn named_objects(text: &str, flags: Flags, default_schema: &str) -> Vec<ObjectName> {
     let mut names = Names::new(text, flags);
     let Some(kind) = names.kind() else {
@@ -59,7 +59,7 @@ impl<'a> Names<'a> {
         self.here.kind == TokenKind::Word && self.here.word == word
     }
 
-    /// Goes behind the word that says what the object is.
+    /// Returns the kind of object, and advances to the token after the kind's word.
     fn kind(&mut self) -> Option<ObjectKind> {
         while !self.is_at_end() {
             let word = match self.here.kind {
@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
                 Word::Trigger => ObjectKind::Trigger,
                 Word::Event => ObjectKind::Event,
                 Word::Definer => {
-                    // `= name@host`, in which the name may be a word.
+                    // Skip `= name@host`, because the name may be one of these words.
                     self.advance();
                     self.advance();
                     continue;
@@ -94,7 +94,7 @@ impl<'a> Names<'a> {
         None
     }
 
-    /// IF EXISTS, IF NOT EXISTS
+    /// Skips IF EXISTS or IF NOT EXISTS.
     fn skip_condition(&mut self) {
         if !self.is(Word::If) {
             return;
@@ -114,7 +114,7 @@ impl<'a> Names<'a> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// A name without its quotes.
+    /// Reads a name without its quotes.
     fn name(&mut self) -> String {
         let name = self.here.span.name(self.text.as_bytes());
         let name = String::from_utf8_lossy(&name).into_owned();
@@ -122,7 +122,7 @@ impl<'a> Names<'a> {
         name
     }
 
-    /// `name` or `schema.name`
+    /// Reads `name` or `schema.name`.
     fn qualified(&mut self, default_schema: &str) -> (String, String) {
         let first = self.name();
         if self.here.kind != TokenKind::Dot {
@@ -132,7 +132,7 @@ impl<'a> Names<'a> {
         (first, self.name())
     }
 
-    /// ALTER DATABASE may name none: then it is the session's.
+    /// Reads the schema of ALTER DATABASE. If the statement names none, it means the session's schema.
     fn schema(&mut self, default_schema: &str) -> String {
         const OPTIONS: [&str; 7] = [
             "character",
@@ -151,7 +151,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// ALTER EVENT … RENAME TO …
+    /// Reads the new name in ALTER EVENT … RENAME TO …
     fn renamed_event(&mut self, kind: ObjectKind, default_schema: &str) -> Option<ObjectName> {
         while kind == ObjectKind::Event && !self.is_at_end() {
             if self.is(Word::Do) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ObjectKind {
     /// A database.
@@ -25,18 +25,18 @@ pub enum ObjectKind {
     Trigger,
     /// A scheduled event.
     Event,
-    /// A user or a role; its name is `user@host`, of a role of MariaDB `role@%`.
+    /// A user or a role. Its name is `user@host`; for a role of MariaDB it is `role@%`.
     Account,
 }
 
 /// One object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectName {
-    /// The schema that it is in; of a schema its own name; empty for an account.
+    /// The schema that contains it. For a schema its own name; empty for an account.
     pub schema: String,
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// What it is.
+    /// The object's kind.
     pub kind: ObjectKind,
 }
 
@@ -55,13 +55,13 @@ impl ObjectKind {
         (Self::Account, "account"),
     ];
 
-    /// As the tables of the history have it.
+    /// The name, as the tables of the history have it.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
         found.map_or("", |(_, name)| name)
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub fn named(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(_, it)| *it == name);
         found.map(|(kind, _)| *kind)
@@ -69,7 +69,7 @@ impl ObjectKind {
 }
 
 impl ObjectName {
-    /// The statement that says what the object is now.
+    /// Returns the statement that shows the object's definition.
     pub fn show_statement(&self) -> String {
         let (schema, name) = (quoted(&self.schema), quoted(&self.name));
         let words = match self.kind {
@@ -78,7 +78,7 @@ impl ObjectName {
                 let (user, host) = self.user_and_host();
                 return format!("SHOW CREATE USER {user}@{host}");
             }
-            // A view, too, is shown by this.
+            // SHOW CREATE TABLE also shows views.
             ObjectKind::Table | ObjectKind::View => "TABLE",
             ObjectKind::Sequence => "SEQUENCE",
             ObjectKind::Procedure => "PROCEDURE",
@@ -91,7 +91,7 @@ impl ObjectName {
         format!("SHOW CREATE {words} {schema}.{name}")
     }
 
-    /// The user and the host of an account, as literals.
+    /// Returns the user and the host of an account, as SQL literals.
     pub fn user_and_host(&self) -> (String, String) {
         let (user, host) = self.name.rsplit_once('@').unwrap_or((&self.name, "%"));
         (literal(user), literal(host))
@@ -107,12 +107,12 @@ impl fmt::Display for ObjectName {
     }
 }
 
-/// A name in backticks.
+/// Returns a name in backticks.
 pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A string, in a session that knows no escapes but doubled quotes (`NO_BACKSLASH_ESCAPES`).
+/// Returns a string literal for a session with `NO_BACKSLASH_ESCAPES`, where quotes are doubled.
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

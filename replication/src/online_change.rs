@@ -12,17 +12,17 @@ pub enum Tool {
     PtOnlineSchemaChange,
 }
 
-/// What a statement is in the work of such a tool.
+/// The role of a statement in a tool's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OnlineChangeStep {
-    /// It prepares or cleans up.
+    /// A step that prepares or cleans up.
     Step(Tool),
-    /// It puts the new table in the place of the old one: the change itself.
+    /// The statement that replaces the old table by the new one: the change itself.
     CutOver(Tool),
 }
 
 impl Tool {
-    /// As people know it.
+    /// The tool's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::GhOst => "gh-ost",
@@ -31,8 +31,8 @@ impl Tool {
     }
 }
 
-/// The part that a statement has in the change of a table, and the table; none if it is an ordinary statement. A
-/// renamed table is among its objects in pairs: the old name, the new name.
+/// Returns the role of a statement in a tool's work, and the table that the tool changes. None for an ordinary
+/// statement. A renamed table is in `objects` with its old name, followed by its new name.
 pub fn online_change_step(
     kind: &str,
     objects: &[ObjectName],
@@ -53,8 +53,8 @@ pub fn online_change_step(
     all_help.then_some((OnlineChangeStep::Step(tool), table))
 }
 
-/// `RENAME TABLE t TO _t_del, _t_gho TO t`; each table is named once, so that is three objects. gh-ost may also rename
-/// in two statements.
+/// Recognises `RENAME TABLE t TO _t_del, _t_gho TO t`. `objects` has each table once, so three objects. gh-ost may
+/// also use two RENAME statements.
 fn cut_over(objects: &[ObjectName]) -> Option<(OnlineChangeStep, ObjectName)> {
     let helpers = objects.iter().filter_map(|it| helper(&it.name));
     let (tool, name) = helpers.clone().next()?;
@@ -74,8 +74,8 @@ fn cut_over(objects: &[ObjectName]) -> Option<(OnlineChangeStep, ObjectName)> {
     }
 }
 
-/// The table that a trigger of pt-online-schema-change copies changes of. The tool writes an underscore for each character
-/// of the table's name that is no letter, digit or underscore; such a table is not found.
+/// Returns the table that a trigger of pt-online-schema-change belongs to. In the trigger's name the tool writes an
+/// underscore for each character of the table's name that is no letter, digit or underscore; such a table is not found.
 fn of_trigger(object: &ObjectName) -> Option<ObjectName> {
     if object.kind != ObjectKind::Trigger {
         return None;
@@ -99,8 +99,8 @@ fn is_copy(name: &str) -> bool {
     name.ends_with("_gho") || name.ends_with("_new")
 }
 
-/// The tool whose table this is, and the table that it helps to change. pt-online-schema-change adds underscores if a
-/// name is taken.
+/// Returns the tool that a helper table belongs to, and the table that the tool changes. pt-online-schema-change
+/// adds underscores if a name is taken.
 fn helper(name: &str) -> Option<(Tool, &str)> {
     const SUFFIXES: [(&str, Tool); 5] = [
         ("_gho", Tool::GhOst),

@@ -1,8 +1,8 @@
-//! Whole transactions that are not in the history yet: the server is asked what the objects of the first one are, and others
-//! come meanwhile.
+//! Complete transactions that are not in the history yet. The server is asked for the definitions of the first
+//! one's objects, and more transactions come meanwhile.
 //!
-//! The stream must read and acknowledge events while the server is asked. With semi-synchronous replication a statement
-//! keeps the objects that it changes locked until it is acknowledged, and the server does not tell what a locked object is.
+//! The stream must read and acknowledge events during the query. With semi-synchronous replication a statement keeps
+//! its objects locked until the acknowledgement, and the server cannot show the definition of a locked object.
 //!
 //! ```text
 //!   push ──► waiting ──first has changes──► asking ──► answered ──► recorded
@@ -18,28 +18,28 @@ use crate::definition_source::{DefinitionSource, Observation, objects_of};
 use crate::error::StreamError;
 use crate::position::Gtid;
 
-/// How much may wait before the stream reads no more: statements in bytes, and transactions.
+/// The limits of waiting transactions, after which the stream stops reading: bytes of statements, and transactions.
 const STATEMENT_BYTES_MAX: usize = 16 << 20;
 const TRANSACTIONS_MAX: usize = 1 << 16;
 
-/// A transaction that has come to its end.
+/// A complete transaction.
 pub(crate) struct WholeTransaction {
     pub gtid: Gtid,
     pub changes: Vec<Change>,
 }
 
-/// See the module. It is for one connection.
+/// The pending transactions of one connection.
 pub(crate) struct PendingTransactions {
     waiting: VecDeque<WholeTransaction>,
-    /// The statements of those that wait.
+    /// The length of all waiting statements, in bytes.
     statement_bytes: usize,
-    /// None while the server is being asked.
+    /// The connection for queries; none while a query runs.
     source: Option<Box<DefinitionSource>>,
-    /// About the first transaction that waits.
+    /// The running query, for the first waiting transaction.
     question: Option<Question>,
 }
 
-/// A question that is under way. It gives its connection back with the answer.
+/// A running query. Its result contains the connection.
 type Question =
     Pin<Box<dyn Future<Output = (Box<DefinitionSource>, Result<Observation, StreamError>)>>>;
 
@@ -53,23 +53,23 @@ impl PendingTransactions {
         }
     }
 
-    /// A transaction is whole.
+    /// Adds a complete transaction.
     pub fn push(&mut self, transaction: WholeTransaction) {
         self.statement_bytes += transaction.statement_bytes();
         self.waiting.push_back(transaction);
     }
 
-    /// Whether more may come.
+    /// Whether the stream may read more events.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < TRANSACTIONS_MAX && self.statement_bytes < STATEMENT_BYTES_MAX
     }
 
-    /// Whether the server is being asked.
+    /// Whether a query runs.
     pub fn is_querying(&self) -> bool {
         self.question.is_some()
     }
 
-    /// The next transaction, if it changes no object. If it does, the server is asked.
+    /// Returns the next transaction if it changes no object. If it does, starts the query for it.
     pub fn pop_unchanging(&mut self) -> Option<WholeTransaction> {
         let next = self.waiting.front()?;
         if next.changes.is_empty() {
@@ -85,10 +85,10 @@ impl PendingTransactions {
         None
     }
 
-    /// The transaction that the server was asked about, and what the server has said. It may be dropped before it is ready.
+    /// Waits for the query. Returns its transaction and the definitions. The future may be dropped before it is ready.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// The query fails.
     pub async fn answered(&mut self) -> Result<(WholeTransaction, Observation), StreamError> {
         let Some(question) = &mut self.question else {
             return std::future::pending().await;

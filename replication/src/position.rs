@@ -1,4 +1,4 @@
-//! Where a stream stands: the transactions that it has had, in the way of either family.
+//! The position of a stream: the transactions that it has processed, in the notation of either family.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ pub use binlog::Gtid;
 use binlog::{GtidError, MariadbGtidSet, MysqlGtidSet};
 use route::Family;
 
-/// The transactions that a stream has had.
+/// The transactions that a stream has processed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
-    /// Of MySQL: a set.
+    /// MySQL: a GTID set.
     Mysql(MysqlGtidSet),
-    /// Of MariaDB: the last of each domain.
+    /// MariaDB: the last GTID of each domain.
     Mariadb(MariadbGtidSet),
 }
 
 impl Position {
-    /// Nothing has been read.
+    /// The position of a stream that has processed nothing.
     pub fn empty(family: Family) -> Self {
         match family {
             Family::MySql => Self::Mysql(MysqlGtidSet::default()),
@@ -24,10 +24,10 @@ impl Position {
         }
     }
 
-    /// As the servers write it: `gtid_executed` of MySQL, `gtid_slave_pos` of MariaDB.
+    /// Parses the servers' notation: `gtid_executed` of MySQL, `gtid_slave_pos` of MariaDB.
     ///
     /// # Errors
-    /// The text is no such set.
+    /// The text is not a valid position.
     pub fn parse(family: Family, text: &str) -> Result<Self, GtidError> {
         Ok(match family {
             Family::MySql => Self::Mysql(text.parse()?),
@@ -35,7 +35,7 @@ impl Position {
         })
     }
 
-    /// Whose servers it is of.
+    /// The family of the position.
     pub fn family(&self) -> Family {
         match self {
             Self::Mysql(_) => Family::MySql,
@@ -43,7 +43,7 @@ impl Position {
         }
     }
 
-    /// Whether the stream has had a transaction. None of the other family is in it.
+    /// Whether the position contains a transaction. A GTID of the other family is never contained.
     pub fn contains(&self, gtid: &Gtid) -> bool {
         match (self, gtid) {
             (Self::Mysql(set), Gtid::Mysql(gtid)) => set.contains(gtid),
@@ -52,7 +52,7 @@ impl Position {
         }
     }
 
-    /// The stream has had this transaction. One of the other family changes nothing.
+    /// Adds a transaction. A GTID of the other family changes nothing.
     pub fn add(&mut self, gtid: &Gtid) {
         match (self, gtid) {
             (Self::Mysql(set), Gtid::Mysql(gtid)) => set.add(gtid),
@@ -61,7 +61,7 @@ impl Position {
         }
     }
 
-    /// Takes in all transactions of another position of the family.
+    /// Adds all transactions of another position of the same family.
     pub fn union(&mut self, other: &Self) {
         match (self, other) {
             (Self::Mysql(set), Self::Mysql(other)) => set.union(other),
@@ -70,7 +70,7 @@ impl Position {
         }
     }
 
-    /// The part of `other` that is not in it; none if there is no such part, or `other` is of the other family.
+    /// Returns the part of `other` that this position lacks; none if it lacks nothing, or if the families differ.
     pub fn missing(&self, other: &Self) -> Option<Self> {
         let mut missing = other.clone();
         let is_empty = match (&mut missing, self) {

@@ -1,4 +1,4 @@
-//! What a replica says before the events come: its clock, its checksums, who it is, where it stands
+//! What a replica sends before events come: heartbeat period, checksum, its identity and its position
 //! (`get_master_version_and_clock` of MariaDB, `get_source_version_and_clock` of MySQL).
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::position::Position;
 /// How long the server may take for an answer.
 const TIMEOUT_ANSWER: Duration = Duration::from_secs(30);
 
-/// What one answer may bring: the longest is the list of binary logs, or a set of GTIDs.
+/// Limits for one answer: the longest is the list of binary logs, or a set of GTIDs.
 const BOUNDS: ResultBounds = ResultBounds {
     rows: 1_000_000,
     bytes: 64 << 20,
@@ -30,33 +30,33 @@ const DUMP_GTID: u8 = 0x1e;
 
 /// A flag of COM_BINLOG_DUMP: MariaDB sends the statements of row events.
 const SEND_ANNOTATE_ROWS: u16 = 2;
-/// A flag of COM_BINLOG_DUMP_GTID: the set that follows holds.
+/// A flag of COM_BINLOG_DUMP_GTID: the server uses the GTID set, not the file position.
 const THROUGH_GTID: u16 = 4;
 
-/// Where the events of a log file begin.
+/// The offset of the first event in a log file.
 const FIRST_POSITION: u32 = 4;
 
-/// What MariaDB calls a replica that understands all of its events.
+/// `@mariadb_slave_capability` of a replica that understands all events of MariaDB.
 const CAPABILITY: u8 = 4;
 
 /// The name under which `SHOW REPLICAS` lists the proxy.
 const HOST_NAME: &str = "pilotfish";
 
-/// Who the proxy is among the server's replicas.
+/// How the proxy identifies itself to the server, as a replica.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// `server_id`
     pub server_id: u32,
-    /// `server_uuid`, which MySQL tells replicas apart by.
+    /// `server_uuid`, by which MySQL distinguishes replicas.
     pub uuid: String,
-    /// How often the server says that it is there.
+    /// How often the server sends a heartbeat while it has no events.
     pub heartbeat: Duration,
     /// Whether the server is to wait for acknowledgements (semi-synchronous replication).
     pub semi_sync: bool,
 }
 
 impl Identity {
-    /// A replica that follows once.
+    /// An identity for one connection, with a random UUID.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -74,37 +74,37 @@ impl Identity {
     }
 }
 
-/// What the server has said of itself.
+/// What the server has reported about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeted {
-    /// How the events in front of the first FORMAT_DESCRIPTION event end.
+    /// The checksum of the events before the first FORMAT_DESCRIPTION event.
     pub checksum: Checksum,
     /// The server's clock, in seconds since 1970.
     pub server_time: u64,
 }
 
-/// A server that is asked before it sends events.
+/// A connection on which the proxy registers as a replica.
 pub struct Registration<'c> {
     client: &'c mut BackendClient,
     family: Family,
 }
 
 impl<'c> Registration<'c> {
-    /// With a server that has logged us in.
+    /// Starts on a connection that is logged in.
     pub fn new(client: &'c mut BackendClient) -> Self {
         let family = Family::of_version(client.version().as_bytes());
         Self { client, family }
     }
 
-    /// Of which family the server is.
+    /// The family of the server.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// Where the server's own log ends now.
+    /// Reads the end of the server's log.
     ///
     /// # Errors
-    /// The server writes no log by GTID, or cannot be asked.
+    /// The server writes no log with GTIDs, or the query fails.
     pub async fn end_of_log(&mut self) -> Result<Position, StreamError> {
         match self.family {
             Family::MySql => {
@@ -118,11 +118,11 @@ impl<'c> Registration<'c> {
         }
     }
 
-    /// The transactions that the server has deleted and that a stream at `position` would need, and where a stream
-    /// can begin without them; none if it lacks nothing.
+    /// Returns the deleted transactions that a stream at `position` would need, and a position from which the
+    /// stream can go on without them. None if the server still has all that the stream needs.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// The query fails.
     pub async fn purged(
         &mut self,
         position: &Position,
@@ -131,7 +131,8 @@ impl<'c> Registration<'c> {
             Family::MySql => self.position("SELECT @@GLOBAL.gtid_purged").await?,
             Family::MariaDb => match self.before_first_log().await {
                 Ok(position) => position,
-                // Without the privilege BINLOG MONITOR only the server's refusal of the stream will tell.
+                // The query needs the privilege BINLOG MONITOR. Without it, the server will refuse the dump if logs
+                // are missing.
                 Err(StreamError::Client(error)) if error.server.is_some() => return Ok(None),
                 Err(error) => return Err(error),
             },
@@ -147,10 +148,10 @@ impl<'c> Registration<'c> {
         }))
     }
 
-    /// Tells the server who the proxy is. It answers with its clock and its checksum.
+    /// Registers the proxy as a replica. Returns the server's clock and checksum.
     ///
     /// # Errors
-    /// The server refuses something, or cannot be asked.
+    /// The server refuses a statement, or the connection is broken.
     pub async fn register(&mut self, identity: &Identity) -> Result<Greeted, StreamError> {
         let server_time = self.value("SELECT UNIX_TIMESTAMP()").await?;
         let beat = identity.heartbeat.as_nanos();
@@ -199,7 +200,7 @@ impl<'c> Registration<'c> {
         })
     }
 
-    /// Has the server send the events behind `position`.
+    /// Asks the server to send the events after `position`.
     ///
     /// # Errors
     /// The server refuses the position, or the connection is broken.
@@ -225,15 +226,15 @@ impl<'c> Registration<'c> {
         Ok(self.client.begin(&payload).await?)
     }
 
-    /// Whether the server waits for replicas to acknowledge transactions; none if it does not know that.
+    /// Whether the server waits for acknowledgements; none if the server does not support semi-synchronous replication.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// The query fails.
     pub async fn semi_sync(&mut self) -> Result<Option<bool>, StreamError> {
         let shown = self
             .rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
             .await?;
-        // A server that can be a replica of that kind as well has another one for it.
+        // A server may also have the variable for its role as a replica; that variable does not count.
         let is_source = |row: &&Vec<Option<Vec<u8>>>| {
             let name = row.first().and_then(Option::as_deref);
             matches!(
@@ -265,7 +266,7 @@ impl<'c> Registration<'c> {
         }
     }
 
-    /// MariaDB: the transactions of the log files that are deleted.
+    /// Returns the transactions of the deleted log files (MariaDB).
     async fn before_first_log(&mut self) -> Result<Position, StreamError> {
         let logs = self.rows("SHOW BINARY LOGS").await?;
         let first = logs.rows.first().and_then(|row| row.first().cloned());
@@ -279,7 +280,7 @@ impl<'c> Registration<'c> {
 
     async fn position(&mut self, statement: &str) -> Result<Position, StreamError> {
         let text = self.value(statement).await?;
-        // MySQL writes one source a line.
+        // MySQL writes the GTIDs of each source on a line of their own.
         let text = text.replace('\n', "");
         Position::parse(self.family, &text).map_err(|error| {
             StreamError::Unfit(format!("the server's position cannot be read: {error}"))
@@ -302,7 +303,7 @@ impl<'c> Registration<'c> {
     }
 }
 
-/// MariaDB's positions say where each domain would have to be; the missing ones are those in between.
+/// A MariaDB position only has the last GTID of each domain, so the missing ones are described as a range.
 fn describe_missing(position: &Position, missing: &Position) -> String {
     match position {
         Position::Mysql(_) => missing.to_string(),
@@ -310,7 +311,7 @@ fn describe_missing(position: &Position, missing: &Position) -> String {
     }
 }
 
-/// Waits for an answer, but not without end.
+/// Waits for an answer, at most `TIMEOUT_ANSWER`.
 pub async fn answered<T>(
     answer: impl Future<Output = Result<T, ClientError>>,
 ) -> Result<T, StreamError> {
@@ -346,13 +347,13 @@ fn dump_gtid_payload(server_id: u32, set: &[u8]) -> Vec<u8> {
     // No file name.
     payload.extend_from_slice(&0_u32.to_le_bytes());
     payload.extend_from_slice(&u64::from(FIRST_POSITION).to_le_bytes());
-    // A set with 2^20 intervals has 20 MiB.
+    // No overflow: a set with 2^20 intervals has 20 MiB.
     payload.extend_from_slice(&(set.len() as u32).to_le_bytes());
     payload.extend_from_slice(set);
     payload
 }
 
-/// As whom MySQL knows a replica: version 4 of RFC 9562.
+/// Returns a UUID by which MySQL knows a replica: version 4 of RFC 9562.
 pub fn random_uuid(entropy: &Entropy) -> Result<String, StreamError> {
     let bytes = entropy.bytes::<16>();
     let mut uuid = bytes.map_err(|error| StreamError::Unfit(error.to_string()))?;

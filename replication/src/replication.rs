@@ -1,4 +1,4 @@
-//! The handle on the thread that all streams have.
+//! The handle of the thread that runs all streams.
 
 use std::cell::RefCell;
 use std::io;
@@ -21,7 +21,7 @@ use crate::store::Store;
 use crate::stream::Stream;
 use crate::transaction_changes::Origins;
 
-/// The replication of a process. It has a thread when a stream is configured.
+/// The replication of a process. Its thread starts when the first stream is configured.
 pub struct Replication {
     streams: Arc<Streams>,
     topology: watch::Receiver<Arc<Topology>>,
@@ -41,17 +41,17 @@ struct RunningStream {
     config: Arc<Config>,
     status: Arc<StreamStatus>,
     task: AbortHandle,
-    /// For those who read its changes, if it keeps its transactions.
+    /// The source of changes for readers, if the stream has relay files.
     changes: Option<ChangeSource>,
-    /// Its change files and the like, which are written as long as this lives.
+    /// The writers of change files and Kafka topics. They stop when this is dropped.
     _sinks: Option<ChangeSinks>,
 }
 
 impl Replication {
-    /// Begins to follow what is configured.
+    /// Starts the configured streams.
     ///
     /// # Errors
-    /// The history cannot be opened, or there is no thread to be had.
+    /// The history cannot be opened, or the thread cannot be started.
     pub fn start(
         config: &Arc<Config>,
         topology: watch::Receiver<Arc<Topology>>,
@@ -69,21 +69,21 @@ impl Replication {
         Ok(replication)
     }
 
-    /// How the streams fare.
+    /// The state of the streams.
     pub fn streams(&self) -> &Arc<Streams> {
         &self.streams
     }
 
-    /// Has another configuration take effect. A stream whose settings are as they were goes on.
+    /// Applies a new configuration. A stream whose settings have not changed goes on.
     ///
     /// # Errors
-    /// As of [`Replication::start`].
+    /// The same as for [`Replication::start`].
     pub fn apply(&mut self, config: &Arc<Config>) -> Result<(), String> {
         if self.thread.is_none() && !config.replications.is_empty() {
             self.thread = Some(self.begin(config)?);
         }
         if let Some(thread) = &self.thread {
-            // It fails only when the thread has ended, which `stop` reports.
+            // This fails only if the thread has ended, and `stop` reports that.
             let _ = thread.configs.send(Arc::clone(config));
         }
         Ok(())
@@ -113,7 +113,7 @@ impl Replication {
         Ok(Thread { configs, thread })
     }
 
-    /// Ends all streams. Each begins again at the position that it has written last.
+    /// Ends all streams. Each stream begins again at the position that it has stored.
     pub fn stop(self) {
         let Some(Thread { configs, thread }) = self.thread else {
             return;
@@ -127,7 +127,7 @@ impl Replication {
     }
 }
 
-/// The thread's life: until nobody configures it any more.
+/// The thread's main function. It ends when the sender of configurations is dropped.
 async fn live(
     mut configured: mpsc::UnboundedReceiver<Arc<Config>>,
     streams: Arc<Streams>,
@@ -202,7 +202,7 @@ fn begin(
     }
 }
 
-/// A stream of the same name would write beside its successor.
+/// Ends the stream of this name, because the old and the new stream must not write at the same time.
 fn end(running: &mut Vec<RunningStream>, name: &str) {
     running.retain(|it| {
         let stays = it.settings.name != name;
@@ -213,7 +213,7 @@ fn end(running: &mut Vec<RunningStream>, name: &str) {
     });
 }
 
-/// Whether connections to backends are made in the same way.
+/// Whether both configurations connect to backends in the same way.
 fn is_reached_alike(one: &Config, other: &Config) -> bool {
     one.backend_tls == other.backend_tls
         && one.proxy_protocol == other.proxy_protocol

@@ -1,4 +1,4 @@
-//! A Lua script that no session runs: an interpreter of its own, and the global variables of the script.
+//! A Lua script outside sessions: its interpreter, and its global variables.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +8,19 @@ use script::mlua::{self, Function, Lua, Table, Value};
 use script::{Chunk, Interpreter, Limits, ProcessLog, Setup};
 use system::Clock;
 
-/// See the module. Global variables stay as long as this lives.
+/// A Lua script outside sessions. Its global variables last as long as this struct.
 pub(crate) struct ScriptFile {
     interpreter: Interpreter,
     globals: Table,
-    /// What was run last.
+    /// The chunk that was run last.
     loaded: Mutex<Option<Chunk>>,
 }
 
 impl ScriptFile {
-    /// An interpreter with the limits of the settings.
+    /// Creates an interpreter with the limits of the settings.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The interpreter cannot be created.
     pub(crate) fn new(settings: &ScriptConfig, clock: &Clock) -> Result<Self, String> {
         Self::make(settings, clock).map_err(|error| script::message(&error))
     }
@@ -38,10 +38,10 @@ impl ScriptFile {
         })
     }
 
-    /// Runs the file, unless it is as it was.
+    /// Runs the file, unless it is unchanged.
     ///
     /// # Errors
-    /// It cannot be read, fails, or has no such function.
+    /// The file cannot be read, fails, or does not define the function.
     pub(crate) fn load(&self, file: &Path, function: &str) -> Result<(), String> {
         let chunk = self.interpreter.load(file);
         let chunk = chunk.map_err(|fault| format!("{}: {}", file.display(), fault.message()))?;
@@ -51,7 +51,7 @@ impl ScriptFile {
         }
         *loaded = None;
         let run = |_: &Lua| {
-            // The file may have changed, and no longer have it.
+            // Remove the old function, because the changed file may no longer define it.
             self.globals.raw_set(function, Value::Nil)?;
             chunk.instance(&self.globals)?.call::<()>(())?;
             match self.globals.get(function)? {
@@ -68,15 +68,15 @@ impl ScriptFile {
         Ok(())
     }
 
-    /// Forgets that the file has run: it runs again when it is loaded.
+    /// Makes the next [`Self::load`] run the file again.
     pub(crate) fn forget(&self) {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Calls what calls the function of the script, under the limits.
+    /// Calls `run` with the script's function, under the limits.
     ///
     /// # Errors
-    /// What the script has raised, or the limit that it has passed.
+    /// The error that the script has raised, or the limit that it has exceeded.
     pub(crate) fn call<R>(
         &self,
         function: &str,

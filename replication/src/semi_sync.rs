@@ -1,5 +1,5 @@
-//! What the proxy acknowledges to a primary (semi-synchronous replication): a transaction leaves the primary's wait when
-//! the proxy says that it has written and synced it.
+//! Acknowledgements to a primary (semi-synchronous replication): a transaction of the primary waits until the
+//! proxy reports that it has written and synced the transaction.
 //!
 //! ```text
 //!   event that asks ──► asked ──relay is between transactions──► whole ──relay is synced──► ACK packet
@@ -14,20 +14,20 @@ use crate::registration::answered;
 /// The first byte of an ACK packet (`kPacketMagicNum` of the servers' `semisync.h`).
 const ACK: u8 = 0xef;
 
-/// A log position is a number of 32 bits. A step back by more than half of that is its wrap.
+/// The header's log position has 32 bits. A step back by more than half of that means that it has wrapped around.
 const WRAP: u64 = 1 << 32;
 
-/// See the module. It is for one connection.
+/// The acknowledgements of one connection.
 pub struct Acknowledger {
     writer: PacketWriter,
     current: LogPosition,
-    /// The event that has asked last, and may be within a transaction.
+    /// The last event that asked for an acknowledgement. Its transaction may be incomplete.
     requested: Option<LogPosition>,
-    /// The same of a transaction that is whole in the relay files.
+    /// The last such event whose transaction is complete in the relay files.
     whole: Option<LogPosition>,
 }
 
-/// A place in the primary's log, as its own replicas name it.
+/// A place in the primary's log, with the primary's own file name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct LogPosition {
     file: Vec<u8>,
@@ -35,7 +35,7 @@ struct LogPosition {
 }
 
 impl Acknowledger {
-    /// Nothing has come yet.
+    /// Starts without any event.
     pub fn new(writer: PacketWriter) -> Self {
         Self {
             writer,
@@ -45,7 +45,7 @@ impl Acknowledger {
         }
     }
 
-    /// An event was taken, and may have asked; whether the relay is between two transactions now.
+    /// Takes note of an event. `asks`: it wants an acknowledgement. `is_between`: no transaction is incomplete now.
     pub fn note(&mut self, raw: &RawEvent<'_>, asks: bool, is_between: bool) {
         self.current.follow(raw);
         if asks {
@@ -56,12 +56,12 @@ impl Acknowledger {
         }
     }
 
-    /// Whether an acknowledgement has to leave as soon as the relay is synced.
+    /// Whether an acknowledgement must be sent as soon as the relay is synced.
     pub fn is_due(&self) -> bool {
         self.whole.is_some()
     }
 
-    /// The relay is synced. One acknowledgement is for all transactions up to its place.
+    /// Sends the acknowledgement after a sync. One acknowledgement covers all transactions up to its place.
     ///
     /// # Errors
     /// The connection is broken.
@@ -74,7 +74,7 @@ impl Acknowledger {
 }
 
 impl LogPosition {
-    /// Behind this event.
+    /// Moves to the place after this event.
     fn follow(&mut self, raw: &RawEvent<'_>) {
         let header: &EventHeader = raw.header();
         if header.event_type == EventType::ROTATE {

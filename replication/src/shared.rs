@@ -14,13 +14,13 @@ use crate::error::StreamError;
 use crate::store::Store;
 use crate::transaction_changes::Origins;
 
-/// See the module.
+/// The data that all streams of a process share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub config: Arc<Config>,
     pub topology: watch::Receiver<Arc<Topology>>,
     pub store: Rc<RefCell<Store>>,
-    /// Told when changes are in the store.
+    /// Notified when changes were written to the store.
     pub written: Arc<watch::Sender<()>>,
     pub system: System,
     /// Finds the user and the client's host of a statement in a binary log.

@@ -1,5 +1,6 @@
-//! How streams fare, for whoever looks: the admin port, metrics.
+//! The state of streams, for the admin port and metrics.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use config::ReplicationSource;
@@ -8,10 +9,10 @@ use crate::changes::{ChangeReaders, ChangeRefusal, ChangeSource};
 use crate::feed::Feeds;
 use crate::relay::RelayLog;
 
-/// The time over which rates are counted, in microseconds.
+/// The period over which rates are measured, in microseconds.
 const RATE_TIME: i64 = 5_000_000;
 
-/// The streams of a process, and where the history is.
+/// All streams of the process, and the place of the history.
 #[derive(Debug, Default)]
 pub struct Streams {
     statuses: Mutex<Vec<Arc<StreamStatus>>>,
@@ -22,21 +23,21 @@ pub struct Streams {
     change_readers: Arc<ChangeReaders>,
 }
 
-/// How one stream fares.
+/// The state of one stream.
 #[derive(Debug)]
 pub struct StreamStatus {
     counted: Mutex<CountedView>,
     relay: Mutex<Option<Arc<RelayLog>>>,
 }
 
-/// A view, and the begin of the time that its rates are counted over.
+/// A view, and the start of the period over which its rates are measured.
 #[derive(Debug)]
 struct CountedView {
     view: StreamView,
     rate_begin: RateBegin,
 }
 
-/// When rates began to be counted, in microseconds since 1970, and how many events and bytes there were.
+/// When the period began, in microseconds since 1970, and the counts of events and bytes at that time.
 #[derive(Debug, Clone, Copy, Default)]
 struct RateBegin {
     at: i64,
@@ -44,44 +45,44 @@ struct RateBegin {
     bytes: u64,
 }
 
-/// What a stream does.
+/// The phase of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StreamState {
-    /// It connects to a server.
+    /// Connects to a server.
     #[default]
     Connecting,
-    /// It reads what the objects of the server are, before its first event.
+    /// Reads the definitions of all objects, before the first event.
     Reading,
-    /// Events come.
+    /// Receives events.
     Streaming,
-    /// It has failed, and waits before it tries again.
+    /// Has failed, and waits before the next attempt.
     Waiting,
 }
 
-/// How a stream fares at one moment.
+/// The state of a stream at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct StreamView {
-    /// Its name.
+    /// The stream's name.
     pub name: String,
     /// The cluster that it follows.
     pub cluster: String,
-    /// Which server of that; `primary` or `replica`.
+    /// The role of the server that it follows: `primary` or `replica`.
     pub from: &'static str,
-    /// Its `server_id` among the replicas.
+    /// The stream's `server_id` among the server's replicas.
     pub server_id: u32,
     /// The backend that it follows now.
     pub backend: Option<String>,
-    /// What it does.
+    /// The stream's phase.
     pub state: StreamState,
-    /// The transactions that it has had.
+    /// The transactions that the stream has processed.
     pub position: String,
-    /// The last of them.
+    /// The GTID of the last transaction.
     pub last_gtid: Option<String>,
-    /// How long before it came the last event was written, in seconds; 0 if the server has nothing more to send.
+    /// Seconds between the server's writing of the last event and its arrival; 0 if the server has no more events.
     pub delay: Option<u64>,
     /// Events since the start.
     pub events: u64,
-    /// Their bytes.
+    /// Bytes of the events since the start.
     pub bytes: u64,
     /// Events that the filters have dropped.
     pub events_dropped: u64,
@@ -91,22 +92,22 @@ pub struct StreamView {
     pub transactions: u64,
     /// Changes of objects that were written into the history.
     pub changes: u64,
-    /// Events a second of late.
+    /// Events per second, recently.
     pub events_per_second: u64,
-    /// Bytes a second of late.
+    /// Bytes per second, recently.
     pub bytes_per_second: u64,
-    /// How often it has connected.
+    /// How often the stream has connected.
     pub connects: u64,
-    /// How often it has failed.
+    /// How often the stream has failed.
     pub errors: u64,
-    /// Why it failed last.
+    /// The error of the last failure.
     pub last_error: Option<String>,
-    /// When that was, in microseconds since 1970.
+    /// The time of the last failure, in microseconds since 1970.
     pub last_error_time: Option<i64>,
 }
 
 impl StreamState {
-    /// In one word.
+    /// The name of the phase, as tables show it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connecting => "connecting",
@@ -118,14 +119,14 @@ impl StreamState {
 }
 
 impl Streams {
-    /// All of them, in the order of the configuration.
+    /// The views of all streams, in the order of the configuration.
     pub fn views(&self) -> Vec<StreamView> {
         let statuses = self.statuses.lock();
         let statuses = statuses.unwrap_or_else(PoisonError::into_inner);
         statuses.iter().map(|it| it.view()).collect()
     }
 
-    /// What is kept for replicas of a cluster's stream; none if nothing is, or not yet.
+    /// The relay log of a cluster's stream; none if no stream has one, or not yet.
     pub fn relay_of(&self, cluster: &str) -> Option<Arc<RelayLog>> {
         let statuses = self.statuses.lock();
         let statuses = statuses.unwrap_or_else(PoisonError::into_inner);
@@ -133,17 +134,17 @@ impl Streams {
         of_cluster.find_map(|it| it.relay())
     }
 
-    /// The replicas that are fed from what is kept.
+    /// The replicas that get events from the relay files.
     pub fn feeds(&self) -> &Arc<Feeds> {
         &self.feeds
     }
 
-    /// Those who read changes.
+    /// The readers of changes.
     pub fn change_readers(&self) -> &Arc<ChangeReaders> {
         &self.change_readers
     }
 
-    /// The stream whose changes are read: that of a cluster, or the only one.
+    /// The stream whose changes a reader gets: the cluster's, or the only one.
     pub(crate) fn change_source(
         &self,
         cluster: Option<&str>,
@@ -171,7 +172,7 @@ impl Streams {
         }
     }
 
-    /// The history as SQLite is told where it is, for reading; none if there is none.
+    /// The SQLite URI by which readers open the history; none if there is no history.
     pub fn source(&self) -> Option<String> {
         let source = self.source.lock();
         source.unwrap_or_else(PoisonError::into_inner).clone()
@@ -199,13 +200,13 @@ impl StreamStatus {
         relay.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The transactions are kept there.
+    /// Sets the stream's relay log.
     pub(crate) fn set_relay(&self, log: &Arc<RelayLog>) {
         let place = self.relay.lock();
         *place.unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(log));
     }
 
-    /// Of a stream that begins.
+    /// The status of a stream that begins.
     pub(crate) fn new(settings: &config::ReplicationConfig) -> Self {
         Self {
             relay: Mutex::default(),
@@ -225,7 +226,7 @@ impl StreamStatus {
         }
     }
 
-    /// How it fares now.
+    /// A copy of the current state.
     pub fn view(&self) -> StreamView {
         self.lock().view.clone()
     }
@@ -234,7 +235,7 @@ impl StreamStatus {
         change(&mut self.lock().view);
     }
 
-    /// An event has come; `now` in microseconds since 1970.
+    /// Counts an event that has arrived; `now` in microseconds since 1970.
     pub(crate) fn count_event(&self, bytes: usize, now: i64, change: impl FnOnce(&mut StreamView)) {
         let mut counted = self.lock();
         counted.count(bytes, now);
@@ -254,17 +255,47 @@ impl CountedView {
         let begin = self.rate_begin;
         let passed = now - begin.at;
         if !(0..RATE_TIME).contains(&passed) {
-            let per_second = |count: u64| {
-                let micros = u64::try_from(passed).unwrap_or(0).max(1);
-                count.saturating_mul(1_000_000) / micros
-            };
-            view.events_per_second = per_second(view.events - begin.events);
-            view.bytes_per_second = per_second(view.bytes - begin.bytes);
+            // If the clock has gone back, the time that has passed is not known, and the last rates stay.
+            if let Some(micros) = u64::try_from(passed).ok().and_then(NonZeroU64::new) {
+                let per_second = |count: u64| count.saturating_mul(1_000_000) / micros;
+                view.events_per_second = per_second(view.events - begin.events);
+                view.bytes_per_second = per_second(view.bytes - begin.bytes);
+            }
             self.rate_begin = RateBegin {
                 at: now,
                 events: view.events,
                 bytes: view.bytes,
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(times: &[i64]) -> [u64; 2] {
+        let mut counted = CountedView {
+            view: StreamView::default(),
+            rate_begin: RateBegin::default(),
+        };
+        for now in times {
+            counted.count(100, *now);
+        }
+        [counted.view.events_per_second, counted.view.bytes_per_second]
+    }
+
+    #[test]
+    fn rates_are_those_of_the_last_whole_period() {
+        let begin = 1_700_000_000_000_000;
+        let times = [begin, begin + 1, begin + 2, begin + RATE_TIME];
+        assert_eq!(after(&times), [0, 60]);
+    }
+
+    #[test]
+    fn the_rates_stay_if_the_clock_goes_back() {
+        let begin = 1_700_000_000_000_000;
+        let times = [begin, begin + 1, begin + 2, begin + RATE_TIME, begin];
+        assert_eq!(after(&times), [0, 60]);
     }
 }

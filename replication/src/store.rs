@@ -1,5 +1,5 @@
-//! The SQLite database that keeps what streams learn: where each stands, changes of objects, and what the objects were
-//! after each. A change and the position behind it are written together, so none is lost or written twice.
+//! The SQLite database of the streams: their positions, the changes of objects, and the objects' definitions after
+//! each change. One transaction writes a change and the position after it, so no change is lost or written twice.
 
 mod definitions;
 mod read;
@@ -26,22 +26,22 @@ pub use read::{ObjectVersion, SavedHistory, schema_at};
 pub use revisions::{Revision, RevisionMark, SavedChange};
 pub use undelivered::UndeliveredChange;
 
-/// Bytes of a history that no file keeps.
+/// The size limit in bytes of a history in memory.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
 
-/// How long it is tried to write beside those who read.
+/// How long a write waits for readers' locks.
 const TIMEOUT_BUSY: Duration = Duration::from_secs(15);
 
-/// "PfSc": that a database is one of these.
+/// "PfSc": SQLite's `application_id` of these databases.
 const APPLICATION: i64 = 0x5066_5363;
 
-/// Which columns there are.
+/// The version of the tables.
 const VERSION: i64 = 1;
 
-/// How much makes room at once when the database is full.
+/// How many percent of the rows are deleted at once when the database is full.
 const ROOM_PERCENT: i64 = 10;
 
-/// See the module.
+/// The SQLite database of the streams.
 pub struct Store {
     database: Connection,
     source: String,
@@ -49,16 +49,16 @@ pub struct Store {
     bytes_max: u64,
 }
 
-/// What is kept of a stream.
+/// The stored state of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredStream {
-    /// The transactions that it has had.
+    /// The transactions that the stream has processed.
     pub position: Position,
-    /// As whom MySQL knows it.
+    /// The UUID by which MySQL knows the proxy.
     pub uuid: String,
 }
 
-/// Whose entries are written.
+/// The names that are written with each entry.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamName<'a> {
     /// The stream.
@@ -67,34 +67,34 @@ pub struct StreamName<'a> {
     pub cluster: &'a str,
 }
 
-/// What the server has said about an object.
+/// An object's definition, as the server has sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     /// The object.
     pub object: ObjectName,
-    /// What it is.
+    /// The definition.
     pub definition: Definition,
-    /// Where the server's log ended when it had said so, as the server writes it. The definition has all changes up to
-    /// there in it, and none behind.
+    /// The end of the server's log right after this query, as the server writes it. The definition contains all
+    /// changes up to there, and no later change.
     pub read_at: Option<Arc<str>>,
 }
 
-/// What an object is.
+/// The definition of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Definition {
-    /// The statement that would make it.
+    /// The statement that creates the object.
     Is(String),
-    /// There is none.
+    /// The object does not exist.
     Gone,
-    /// The server does not say; its words.
+    /// The server has refused to show the definition; its error message.
     Unreadable(String),
 }
 
 impl Store {
-    /// Opens the file, or memory; makes what is not there.
+    /// Opens the file, or a database in memory. Creates the file and the tables if they do not exist.
     ///
     /// # Errors
-    /// The file cannot be had, or is something else.
+    /// The file cannot be opened, or is another kind of database.
     pub fn open(file: Option<&Path>, bytes_max: u64) -> Result<Self, String> {
         let source = match file {
             Some(file) => {
@@ -125,12 +125,12 @@ impl Store {
         }
     }
 
-    /// As SQLite is told where it is, for reading.
+    /// The SQLite URI by which readers open the database.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Makes it ready; whether it is one of these.
+    /// Creates or updates the tables. Returns false if the database is of another kind or version.
     fn prepare(&self) -> rusqlite::Result<bool> {
         self.database.busy_timeout(TIMEOUT_BUSY)?;
         if self.number("PRAGMA schema_version")? == 0 {
@@ -153,17 +153,17 @@ impl Store {
             self.database.execute_batch(receivers::TAKE_OVER)?;
         }
         if self.file.is_some() {
-            // Whoever reads does not keep the writer waiting.
+            // With WAL, readers do not block the writer.
             self.database
                 .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
         }
         Ok(true)
     }
 
-    /// What is kept of a stream; none if it has never begun.
+    /// Returns the stored state of a stream; none if the stream has never begun.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn stream(&self, name: &str) -> rusqlite::Result<Option<StoredStream>> {
         let text = "SELECT family, position, uuid FROM streams WHERE name = ?";
         let row = self.database.query_row(text, [name], |row| {
@@ -181,10 +181,10 @@ impl Store {
         }))
     }
 
-    /// Writes where a stream stands.
+    /// Writes a stream's position.
     ///
     /// # Errors
-    /// SQLite's: the disk is full, or gone.
+    /// SQLite fails: for example, the disk is full or the file was deleted.
     pub fn save(&mut self, name: &str, stream: &StoredStream) -> rusqlite::Result<()> {
         self.demand_file()?;
         let writing = self.database.transaction()?;
@@ -192,10 +192,10 @@ impl Store {
         writing.commit()
     }
 
-    /// Writes the changes of a transaction, what their objects are behind it, and where the stream stands then.
+    /// Writes the changes of a transaction, the definitions of their objects after it, and the stream's new position.
     ///
     /// # Errors
-    /// SQLite's: the disk is full, or gone. Then nothing of it is written.
+    /// SQLite fails: for example, the disk is full or the file was deleted. Then nothing is written.
     pub fn record(
         &mut self,
         name: StreamName<'_>,
@@ -220,10 +220,10 @@ impl Store {
         self.make_room()
     }
 
-    /// Writes what objects are when no change has been seen: at the begin of a stream.
+    /// Writes definitions that belong to no change: when a stream begins.
     ///
     /// # Errors
-    /// As [`Store::record`].
+    /// The same as for [`Store::record`].
     pub fn note(
         &mut self,
         name: StreamName<'_>,
@@ -239,10 +239,10 @@ impl Store {
         self.make_room()
     }
 
-    /// The objects that a stream's history has as being there; of one schema and kind, if they are given.
+    /// Returns the objects that exist according to a stream's history. `only` limits them to one schema and kind.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn present(
         &self,
         stream: &str,
@@ -265,7 +265,7 @@ impl Store {
         Ok(objects)
     }
 
-    /// SQLite would go on writing to a file that has no name any more.
+    /// Fails if the file was deleted, because SQLite would go on writing to the deleted file.
     fn demand_file(&self) -> rusqlite::Result<()> {
         match &self.file {
             Some(file) if !file.exists() => Err(rusqlite::Error::InvalidPath(file.clone())),
@@ -273,7 +273,7 @@ impl Store {
         }
     }
 
-    /// The oldest changes, and versions that hold no longer, go until it is small enough.
+    /// Deletes the oldest changes and the oldest ended versions, until the database is within its limit.
     fn make_room(&self) -> rusqlite::Result<()> {
         let bytes_max = i64::try_from(self.bytes_max).unwrap_or(i64::MAX);
         while self.used_bytes()? > bytes_max {
@@ -324,7 +324,7 @@ fn put_stream(
     Ok(())
 }
 
-/// Writes a change; its id. A change by a tool takes in the steps that led to it, and a step behind it is added.
+/// Writes a change and returns its id. A tool's final change includes its earlier steps; a later DROP is added to it.
 fn put_change(
     writing: &Transaction<'_>,
     name: StreamName<'_>,
@@ -357,7 +357,7 @@ fn put_change(
     }
 }
 
-/// The tool, and the table of which the change is a step.
+/// The tool; and the table, if the change is a step of the tool's work on that table.
 type OfTool<'a> = (&'static str, Option<&'a str>);
 
 fn insert_change(
@@ -400,7 +400,7 @@ fn insert_change(
         ])
 }
 
-/// Removes the steps for a table, and returns their statements.
+/// Removes a table's steps, and returns their statements.
 fn take_steps(
     writing: &Transaction<'_>,
     name: StreamName<'_>,
@@ -416,8 +416,8 @@ fn take_steps(
     Ok(steps)
 }
 
-/// Adds a tool's last statement to the change that it belongs to; the id of that, if there is one and no other change
-/// of the table has come since.
+/// Adds a tool's last statement to the tool's change of the table, and returns the id of that change. None if there
+/// is no such change, or if the table has changed since.
 fn add_to_change(
     writing: &Transaction<'_>,
     name: StreamName<'_>,
@@ -451,14 +451,14 @@ fn joined(mut statements: Vec<String>, last: &str) -> String {
     statements.join(";\n")
 }
 
-/// From when on a version holds, and which change made it.
+/// When a version begins, and which change made it.
 #[derive(Clone, Copy)]
 struct Since {
     time: i64,
     change: Option<i64>,
 }
 
-/// Ends the version that held, unless the object is as it was, and begins another.
+/// Ends the current version and inserts the new one, unless the object is unchanged.
 fn put_version(
     writing: &Transaction<'_>,
     name: StreamName<'_>,
@@ -478,7 +478,7 @@ fn put_version(
         Definition::Unreadable(text) => (None, Some(text)),
         Definition::Gone => (None, None),
     };
-    // Tables, views and sequences share their names.
+    // Tables, views and sequences share one namespace, so a new view ends the version of a table with its name.
     let text = "SELECT id, definition, fault FROM versions WHERE stream = ?1 AND db = ?2 AND object = ?3 \
                 AND until IS NULL AND (kind = ?4 OR ?5 AND kind IN ('table', 'view', 'sequence'))";
     let is_relation = matches!(

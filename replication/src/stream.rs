@@ -1,4 +1,4 @@
-//! The life of one stream: choose a server, log in, register, follow, write down; and again after each failure.
+//! The life of one stream: choose a server, log in, register, follow the log, record; after a failure, start again.
 //!
 //! ```text
 //!   choose ──► log in ──► begin: the stored position, or the end of the log and all objects as they are
@@ -33,18 +33,18 @@ use crate::status::{StreamState, StreamStatus};
 use crate::store::{StoredStream, StreamName};
 use crate::transaction_changes::Changes;
 
-/// The first wait after a failure. It doubles up to the longest.
+/// The first wait after a failure. The wait doubles with each failure, up to `WAIT_MAX`.
 const WAIT_FIRST: Duration = Duration::from_millis(250);
 /// The longest wait after a failure.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// How often the position is written while nothing else is, in microseconds.
+/// How often the position is written if no other write comes, in microseconds.
 const SAVE_INTERVAL: i64 = 1_000_000;
 
-/// How many heartbeats may be missing.
+/// After this many missed heartbeats the connection counts as lost.
 const HEARTBEATS_MISSED_MAX: u32 = 3;
 
-/// How many definitions are written at once at the begin.
+/// How many definitions one database transaction writes when a stream begins.
 const BATCH: usize = 200;
 
 /// One stream.
@@ -52,24 +52,25 @@ pub(crate) struct Stream {
     shared: Shared,
     settings: ReplicationConfig,
     status: Arc<StreamStatus>,
-    /// What is kept of it; none before its first begin.
+    /// The stream's state in the store; none before the stream has begun for the first time.
     stored: Option<StoredStream>,
-    /// When it was last written, in microseconds since 1970.
+    /// When the position was last written, in microseconds since 1970.
     saved: i64,
-    /// The next wait.
+    /// How long the stream waits after the next failure.
     wait: Duration,
-    /// When the server began to send events last, in microseconds since 1970.
+    /// When the server last began to send events, in microseconds since 1970.
     began_at: i64,
     displacements: Displacements,
-    /// Where the server's log ended when the server was last asked for definitions; none once the stream is there.
+    /// Where the server's log ended when the proxy last asked for definitions; none once the stream has reached
+    /// that place.
     read_up_to: Option<Position>,
     /// How far the server's clock is ahead, in seconds.
     clock_ahead: i64,
-    /// Where the transactions are kept for replicas.
+    /// Writes the relay files, from which replicas get the transactions.
     relay: Option<RelayWriter>,
-    /// The filter in front of it.
+    /// The filter that events pass before they reach the relay files.
     filter: Option<Filter>,
-    /// What tells the server which transactions are synced there.
+    /// Tells the server which transactions are synced in the relay files (semi-synchronous replication).
     acknowledger: Option<Acknowledger>,
 }
 
@@ -92,17 +93,17 @@ impl Stream {
         }
     }
 
-    /// Follows for ever.
+    /// Follows servers until the proxy stops; starts again after each failure.
     pub async fn run(mut self) {
-        // Replicas are fed from what is there, even if no server can be followed yet.
+        // Replicas get the transactions of the relay files even if the stream can follow no server yet.
         if let Err(error) = self.open_relay() {
             tracing::error!(stream = self.settings.name, %error, "the proxy cannot open the relay files of a stream; replicas get nothing from it until it can");
         }
         loop {
             let Err(error) = self.follow_connection().await;
             if matches!(error, StreamError::Relay(_) | StreamError::Store(_)) {
-                // What was not written may have been taken back, and what failed may have been written. The store is
-                // behind the files always.
+                // After a failed write, nobody knows whether the transaction is in the store or in the files. Therefore
+                // the stream reads its position from the store again. The store is never ahead of the files.
                 self.stored = None;
             }
             if matches!(error, StreamError::Displaced(_)) {
@@ -141,7 +142,7 @@ impl Stream {
         }
     }
 
-    /// A change of the topology may be what is waited for.
+    /// Waits before the next attempt. The wait ends early if a new topology offers another server.
     async fn wait_a_while(&mut self) {
         let before = self.choose().ok().map(|backend| backend.id);
         let wait = self.wait;
@@ -162,7 +163,7 @@ impl Stream {
         }
     }
 
-    /// The server to follow.
+    /// Returns the server to follow.
     fn choose(&self) -> Result<Arc<Backend>, StreamError> {
         let topology = self.shared.topology.borrow().clone();
         let cluster = topology.cluster(&self.settings.cluster).map(|it| it.id);
@@ -179,7 +180,7 @@ impl Stream {
                 let followed = self.status.view().backend;
                 let is_followed = |it: &&Arc<Backend>| followed.as_ref() == Some(&it.name);
                 let mut replicas = of_role(Role::Replica).filter(|it| replicates(it));
-                // The replica that is followed already stays.
+                // If the replica that the stream follows is still fit, the stream stays with it.
                 let kept = replicas.clone().find(is_followed);
                 kept.or_else(|| replicas.next())
                     .or_else(primary)
@@ -193,7 +194,7 @@ impl Stream {
         })
     }
 
-    /// From one connection to its end.
+    /// Serves one connection to a server, from login to failure.
     async fn follow_connection(&mut self) -> Result<std::convert::Infallible, StreamError> {
         self.status
             .change(|view| view.state = StreamState::Connecting);
@@ -251,7 +252,8 @@ impl Stream {
                 Brought::Idle => {
                     self.wait = WAIT_FIRST;
                     self.keep(true)?;
-                    // A replica that does not replicate any more has nothing to send.
+                    // A replica whose replication has stopped sends no more transactions, so another server may be
+                    // better.
                     self.stay(&backend)?;
                 }
                 Brought::Transaction(gtid) => {
@@ -264,8 +266,8 @@ impl Stream {
         }
     }
 
-    /// The next event, unless another server is to be followed. Meanwhile what has come is synced, acknowledged and
-    /// recorded.
+    /// Returns the next event, or an error if the stream must move to another server. While it waits, it syncs and
+    /// acknowledges transactions, and records changes of objects.
     async fn next(
         &mut self,
         followed: &mut Followed,
@@ -293,7 +295,7 @@ impl Stream {
                         self.record_unchanging(pending)?;
                     }
                     raw = &mut next, if pending.has_room() => break raw?,
-                    // Nothing else has come that could be synced together with it.
+                    // No other event has come that the same sync could cover.
                     () = std::future::ready(()), if is_ack_due => {
                         self.sync_relay()?;
                         self.acknowledge().await?;
@@ -341,7 +343,7 @@ impl Stream {
         Ok(brought)
     }
 
-    /// Acknowledges what was synced right now.
+    /// Acknowledges the transactions that have just been synced.
     async fn acknowledge(&mut self) -> Result<(), StreamError> {
         match &mut self.acknowledger {
             Some(acknowledger) => acknowledger.send().await,
@@ -349,7 +351,7 @@ impl Stream {
         }
     }
 
-    /// Says so if the server will not wait for acknowledgements.
+    /// Logs a warning if the server does not wait for acknowledgements.
     async fn check_semi_sync(
         &self,
         registration: &mut Registration<'_>,
@@ -368,7 +370,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Opens the relay, once it is known where the stream is; takes back what a failure has left.
+    /// Opens the relay files once the stream's position is known. If they are open, removes what a failure left there.
     fn open_relay(&mut self) -> Result<(), StreamError> {
         let Some(folder) = &self.settings.relay_folder else {
             return Ok(());
@@ -397,7 +399,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The filter for one connection, which begins behind a position.
+    /// Returns the filter for one connection whose events begin after `position`.
     fn new_filter(
         &self,
         position: &Position,
@@ -425,16 +427,16 @@ impl Stream {
         }
     }
 
-    /// Whether this is still the server to follow.
+    /// Returns an error if the topology now names another server to follow.
     fn stay(&self, backend: &Backend) -> Result<(), StreamError> {
         match self.choose() {
             Ok(chosen) if chosen.id != backend.id => Err(StreamError::Moved(chosen.name.clone())),
-            // Events come, whatever others think of the server.
+            // While events come, the stream stays, even if the monitor reports that the server is down.
             _ => Ok(()),
         }
     }
 
-    /// Where to begin: where the stream has been, or the end of the log if it has never begun.
+    /// Returns where to begin: at the stored position, or at the end of the log if the stream has never begun.
     async fn begin(
         &mut self,
         registration: &mut Registration<'_>,
@@ -476,7 +478,8 @@ impl Stream {
         }
     }
 
-    /// Writes down what all objects are, and begins behind that. A change that comes meanwhile is told again by the log.
+    /// Records the definitions of all objects, and begins at `stored`. A change during this time comes again with
+    /// the log.
     async fn begin_anew(
         &mut self,
         stored: StoredStream,
@@ -517,14 +520,15 @@ impl Stream {
         Ok(stored)
     }
 
-    /// A transaction is whole.
+    /// Handles a complete transaction.
     async fn transaction(
         &mut self,
         transaction: WholeTransaction,
         pending: &mut PendingTransactions,
     ) -> Result<(), StreamError> {
         if !transaction.changes.is_empty() {
-            // Replicas do not wait for what the server says of its objects. Nor does the statement that changes them.
+            // Do not delay replicas, or the client that waits for the acknowledgement, until the server has sent
+            // definitions.
             self.sync_relay()?;
             self.acknowledge().await?;
         }
@@ -532,7 +536,7 @@ impl Stream {
         self.record_unchanging(pending)
     }
 
-    /// Takes note of the transactions that change no object, up to the first one that does.
+    /// Adds the pending transactions to the position, up to the first one that changes an object.
     fn record_unchanging(&mut self, pending: &mut PendingTransactions) -> Result<(), StreamError> {
         while let Some(transaction) = pending.pop_unchanging() {
             if let Some(stored) = &mut self.stored {
@@ -543,7 +547,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes a transaction that changes objects into the history, with what the objects are now.
+    /// Writes a transaction that changes objects into the history, together with the objects' new definitions.
     fn record_changes(
         &mut self,
         transaction: &WholeTransaction,
@@ -558,14 +562,14 @@ impl Stream {
         drop(store);
         self.shared.written.send_replace(());
         self.stored = Some(stored);
-        // The position is written already.
+        // `record` has written the position together with the changes.
         self.has_reached_reading();
         self.note_recorded(transaction)
     }
 
-    /// The stream's position has a transaction in it.
+    /// Counts a transaction that the stream's position now contains.
     fn note_recorded(&mut self, transaction: &WholeTransaction) -> Result<(), StreamError> {
-        // The server is followed, so the next failure is another one.
+        // The stream has made progress, so the wait after the next failure begins small again.
         self.wait = WAIT_FIRST;
         let count = transaction.changes.len() as u64;
         self.status.change(|view| {
@@ -595,8 +599,8 @@ impl Stream {
         });
     }
 
-    /// Writes the position from time to time, and when the history has all changes that the last definitions have;
-    /// shows it at once if it counts.
+    /// Writes the position once per `SAVE_INTERVAL`, and when the history contains all changes that the last
+    /// definitions contain. If `counts` is true, the status shows the position at once.
     fn keep(&mut self, counts: bool) -> Result<(), StreamError> {
         let now = self.shared.system.clock.unix_micros();
         let is_due =
@@ -618,7 +622,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether the stream has come just now to where the server's log ended when the server was last asked.
+    /// Returns true once: when the stream reaches the place where the server's log ended at the last query for
+    /// definitions.
     fn has_reached_reading(&mut self) -> bool {
         let has = |end: &Position| self.position().missing(end).is_none();
         let has_reached = self.read_up_to.as_ref().is_some_and(has);
@@ -650,22 +655,22 @@ impl Stream {
     }
 }
 
-/// What belongs to one connection to the server that is followed.
+/// The state of one connection to the followed server.
 struct Followed {
     events: EventStream,
     follower: Follower,
     changes: Changes,
-    /// All transactions that have come; the stored position lacks those that are pending.
+    /// All transactions that have come. The stored position lacks the pending ones.
     reached: Position,
     pending: PendingTransactions,
 }
 
-/// Whether a replica gets its primary's transactions, as far as that is known. One that lags gets them.
+/// Whether a replica receives its primary's transactions. True for a replica that lags, or whose state is unknown.
 fn replicates(replica: &Backend) -> bool {
     replica.standing.lag() != Lag::Stopped
 }
 
-/// Waits until then; for ever if there is no such time.
+/// Waits until `time`; for ever if `time` is none.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,

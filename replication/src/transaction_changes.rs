@@ -1,5 +1,5 @@
-//! The changes that a transaction brings, each with the user who made it: as the server has written it, or as the proxy
-//! has seen it pass.
+//! The changes of a transaction, each with the user who made it: from the server's log, or from the proxy's own
+//! record of the statement.
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use route::{Backend, BackendId, Topology};
 use crate::change::Change;
 use crate::follow::Statements;
 
-/// The most changes that one transaction may bring. Servers write one statement that changes objects a transaction.
+/// The maximum number of changes in one transaction. Servers write each statement that changes objects as a
+/// transaction.
 const CHANGES_MAX: usize = 1000;
 
-/// A statement of a log, for whoever knows which session has sent it.
+/// A statement of a log, for which the proxy looks up the session.
 #[derive(Debug, Clone, Copy)]
 pub struct LoggedStatement<'a> {
     /// The backends on which it may have been executed first.
@@ -22,27 +23,27 @@ pub struct LoggedStatement<'a> {
     pub thread_id: u32,
     /// When it began, in microseconds since 1970, by the proxy's clock.
     pub time: i64,
-    /// Its text, as the server has written it.
+    /// The statement's text, as the server has written it.
     pub text: &'a [u8],
 }
 
-/// The user and the client's host of a statement, if the proxy has seen it pass.
+/// Returns the user and the client's host of a statement, if it went through the proxy.
 pub type Origins = Arc<dyn Fn(LoggedStatement<'_>) -> Option<(String, String)> + Send + Sync>;
 
-/// See the module. For one connection to a server.
+/// The changes of one connection's current transaction.
 pub struct Changes {
     all: Vec<Change>,
     origins: Origins,
     topology: watch::Receiver<Arc<Topology>>,
     followed: Arc<Backend>,
-    /// The followed server's own `server_id`, as the events that it makes up have it.
+    /// The `server_id` of the followed server, as its artificial events have it.
     server_id: Option<u32>,
     /// How far the server's clock is ahead, in seconds.
     clock_ahead: i64,
 }
 
 impl Changes {
-    /// None yet, from this server.
+    /// Starts without changes, for this server.
     pub fn new(
         origins: Origins,
         topology: watch::Receiver<Arc<Topology>>,
@@ -59,12 +60,12 @@ impl Changes {
         }
     }
 
-    /// The server has made up an event, which has its own id.
+    /// Takes the server's id from an event that the server has created itself.
     pub fn is_made_up(&mut self, header: &EventHeader) {
         self.server_id = Some(header.server_id);
     }
 
-    /// Takes what there is.
+    /// Returns the changes, and forgets them.
     pub fn take(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.all)
     }
@@ -87,7 +88,8 @@ impl Changes {
         })
     }
 
-    /// The other servers of the cluster: one of them has executed what this one has from a source.
+    /// Returns the cluster's other servers. If the followed server is a replica, one of them has executed the
+    /// statement first.
     fn other_servers(&self) -> Vec<BackendId> {
         let topology = self.topology.borrow();
         let backends = topology.backends.iter();

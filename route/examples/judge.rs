@@ -1,8 +1,8 @@
-//! What asking the rules costs in CPU, per statement: `cargo run --release -p pilotfish-route --example judge`.
+//! Measures the CPU time of the rules per statement: `cargo run --release -p pilotfish-route --example judge`.
 //!
-//! A point select that no rule is about, with 0 to 1,000 rules of each sort. The facts, and the digest
-//! where rules look at it, are made outside the measurement, as the proxy has them anyway; what making
-//! them costs is the first line.
+//! The statement is a point select that matches no rule, with 0 to 1,000 rules of each sort. The facts and the
+//! digest are computed outside the measurement, because the proxy has them anyway. The first line of the
+//! output is the time to compute them.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -105,7 +105,7 @@ fn asking(rules: &Rules, analysis: &Analysis) -> f64 {
     })
 }
 
-/// Nanoseconds of CPU that it takes, the least of several rounds.
+/// Returns the CPU time of `work` in nanoseconds, the least of several rounds.
 fn measured(mut work: impl FnMut()) -> f64 {
     const ROUND: Duration = Duration::from_millis(10);
     let round = |_| {
@@ -122,7 +122,7 @@ fn measured(mut work: impl FnMut()) -> f64 {
     (0..9).map(round).fold(f64::INFINITY, f64::min)
 }
 
-/// How long this thread has run: others on the machine do not count.
+/// Returns the CPU time of this thread, without other threads and processes.
 fn busy() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -1,69 +1,69 @@
-//! Whether one backend will do, and why not: the same for sessions as a whole and for statements.
+//! Whether one backend is suitable, and why not: the same for whole sessions and for statements.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::{Backend, ClusterId, Duty, Health, Lag, Moment, Role, Roles};
 
-/// A backend's share when it is not in slow start.
+/// A backend's share outside of slow start.
 pub(crate) const FULL_SHARE: u64 = 1024;
 
-/// What a backend is wanted for.
+/// Whether the backend has to accept writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Use {
-    /// For something that a server that is read-only does as well.
+    /// It need not: a read-only server would do.
     #[default]
     Any,
-    /// For a write, or a transaction that may write.
+    /// It must: for a write, or for a transaction that may write.
     Writes,
 }
 
-/// Why a backend will not do.
+/// Why a backend is not suitable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejection {
     /// It belongs to another cluster.
     OtherCluster,
-    /// Another backend was named, or a tag that it has not.
+    /// A rule or hint names another backend, or a tag that this one does not have.
     NotNamed,
-    /// It has another role, or none that is known yet.
+    /// It has another role, or its role is not yet known.
     OtherRole(Option<Role>),
     /// It was tried already.
     Tried,
     /// It is down.
     Down,
-    /// It takes nothing new.
+    /// It is draining: it takes no new work.
     Draining,
     /// It is out of use.
     Disabled,
-    /// It is a primary that is read-only, and a primary that takes writes is wanted.
+    /// It is a read-only primary, and a primary that accepts writes is wanted.
     ReadOnly,
     /// It is a replica that does not replicate.
     NotReplicating,
-    /// It is a replica, and nobody knows how far it lags.
+    /// It is a replica with an unknown lag.
     LagUnknown,
-    /// It lags more than it may.
+    /// It lags more than its limit.
     Lagging {
-        /// So much.
+        /// The lag.
         lag: Lag,
-        /// So much is allowed.
+        /// The limit.
         max: Duration,
     },
-    /// It is not known to have what must be seen, and waiting for it is of no use or not allowed.
+    /// It is not known to have the writes that must be seen, and waiting is useless or not allowed.
     Behind(Lag),
-    /// What must be seen cannot be named, so only a primary has it for certain.
+    /// The position of the writes that must be seen is unknown, or of another server family: only a primary has them.
     Incomparable,
-    /// All its places are taken.
+    /// It has no free session slot.
     Full,
-    /// It has not yet what must be seen, and another has.
+    /// It does not yet have the writes that must be seen, and another backend has them.
     Later,
-    /// It is in another zone, and one in this zone would do.
+    /// It is in another zone, and a backend in this zone is suitable.
     OtherZone,
-    /// Its weight is zero, and another's is not.
+    /// Its weight is zero, and another suitable backend's is not.
     StandsBy,
 }
 
 impl Rejection {
-    /// In words, with the cause for which `backend` is down.
+    /// Returns the text, with the reason if `backend` is down.
     pub fn explain(self, backend: &Backend) -> String {
         match (self, &backend.health) {
             (Rejection::Down, Health::Down { cause, .. }) => format!("{self}: {cause}"),
@@ -98,18 +98,18 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// What is asked of a backend by all that goes there.
+/// The requirements that sessions and statements have in common.
 pub(crate) struct Terms<'a> {
     pub cluster: ClusterId,
     pub roles: Roles,
     pub tried: &'a [crate::BackendId],
-    /// Where a place is held already.
+    /// Backends where the session already holds a slot.
     pub seats: &'a [crate::BackendId],
     pub use_for: Use,
 }
 
 impl Terms<'_> {
-    /// Is the backend one of those that are asked for, whatever its state?
+    /// Whether the backend has the right cluster and role, whatever its state.
     pub(crate) fn concern(&self, backend: &Backend) -> Result<(), Rejection> {
         if backend.cluster != self.cluster {
             Err(Rejection::OtherCluster)
@@ -120,7 +120,7 @@ impl Terms<'_> {
         }
     }
 
-    /// Will it do?
+    /// Whether the backend is suitable.
     pub(crate) fn accept(&self, backend: &Backend) -> Result<(), Rejection> {
         self.concern(backend)?;
         if self.tried.contains(&backend.id) {
@@ -148,8 +148,8 @@ impl Terms<'_> {
     }
 }
 
-/// How far slow start has let a backend come, in 1 ..= [`FULL_SHARE`]. It grows linearly over
-/// `slow_start` from the return on; never zero, or a lone backend's weight would vanish.
+/// Returns a backend's share under slow start, in 1 ..= [`FULL_SHARE`]. It grows linearly for
+/// `slow_start` after the return. It is never zero, because a single backend would then have no weight.
 pub(crate) fn share(returned: Option<Moment>, slow_start: Duration, now: Moment) -> u64 {
     let Some(returned) = returned else {
         return FULL_SHARE;

@@ -1,4 +1,4 @@
-//! The choice of a session's backend: pure, with its reason when there is none.
+//! The choice of a session's backend: a pure function, which returns the reason if there is no backend.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// What a session as a whole asks for.
+/// The requirements of a whole session for its backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole<'a> {
     /// Its cluster.
@@ -20,16 +20,16 @@ pub struct Whole<'a> {
     pub roles: Roles,
     /// Backends that it has tried.
     pub tried: &'a [BackendId],
-    /// What it does next.
+    /// Whether it may write next.
     pub use_for: Use,
 }
 
-/// The backend that a new session goes to: by policy among those that are usable, have a place,
-/// have an allowed role, do not lag too much and were not `tried` by this session; of these those in
-/// the proxy's own zone, if there are any.
+/// Chooses the backend of a new session. A candidate is usable, has a free slot and an allowed role,
+/// does not lag too much, and was not `tried` by this session. Candidates in the proxy's own zone are
+/// preferred. The policy decides among them.
 ///
-/// The session then takes its place with [`Backend::begin`]; when another worker was faster there,
-/// ask again.
+/// The session then takes its slot with [`Backend::begin`]. If another worker has taken the last slot,
+/// call this function again.
 ///
 /// # Errors
 /// Why no backend is left.
@@ -62,7 +62,7 @@ pub fn choose(
     Ok(Arc::clone(chosen.unwrap_or(first).backend))
 }
 
-/// Why nothing of a cluster would do for this; none: something would.
+/// Returns why no backend of a cluster is suitable; none if one is.
 pub fn vacancy(
     topology: &Topology,
     cluster: ClusterId,
@@ -86,31 +86,31 @@ struct SessionCandidate<'a> {
     backend: &'a Arc<Backend>,
     /// Its index in the topology.
     place: usize,
-    /// How far slow start has let it come, in 1 ..= [`FULL_SHARE`].
+    /// Its share under slow start, in 1 ..= [`FULL_SHARE`].
     share: u64,
 }
 
 impl SessionCandidate<'_> {
-    /// Its weight as slow start has it now.
+    /// Its weight, reduced by slow start.
     fn weight(&self) -> u64 {
         u64::from(self.backend.weight) * self.share
     }
 
-    /// Would it carry less, in proportion to its weight, than `other` with this session added?
+    /// Whether it would carry less than `other` in proportion to its weight, with this session added to either.
     fn is_less_loaded_than(&self, other: &SessionCandidate<'_>) -> bool {
         let with_one_more = |c: &SessionCandidate<'_>| u128::from(c.backend.load.sessions()) + 1;
         with_one_more(self) * u128::from(other.weight())
             < with_one_more(other) * u128::from(self.weight())
     }
 
-    /// Always true outside slow start; in it, as often as its share.
+    /// Always true outside slow start. During slow start, true as often as its share says.
     fn takes_its_share(&self, dice: &mut Dice) -> bool {
         self.share == FULL_SHARE || dice.below(FULL_SHARE) < self.share
     }
 }
 
-/// Those that may take the session, in order. Backends of weight zero, and those of other zones, are
-/// there only when there is no other.
+/// Returns the backends that may take the session, in order. Backends of weight zero or of other zones are
+/// included only if there are no others.
 fn candidates<'a>(
     topology: &'a Topology,
     terms: &Terms<'_>,
@@ -135,7 +135,7 @@ fn candidates<'a>(
     candidates
 }
 
-/// Keeps those that are preferred, if there are any.
+/// Removes all candidates that are not preferred, if there are preferred ones.
 fn prefer<T>(candidates: &mut Vec<T>, is_preferred: impl Fn(&T) -> bool) {
     if candidates.iter().any(&is_preferred) {
         candidates.retain(is_preferred);
@@ -154,8 +154,8 @@ fn fewest_sessions<'c, 'a>(
     })
 }
 
-/// The turn goes on behind the backend that took it, so that one which is left out does not give
-/// its neighbour a double share.
+/// The next turn begins after the chosen backend. So a backend that is left out does not give its
+/// neighbour a double share.
 fn round_robin<'c, 'a>(
     candidates: &'c [SessionCandidate<'a>],
     round: usize,
@@ -193,7 +193,7 @@ fn random_of_two<'c, 'a>(
 ) -> Option<&'c SessionCandidate<'a>> {
     let count = candidates.len();
     let one = dice.below(count as u64) as usize;
-    // Drawn from the others: a step of 1 ..= count − 1 round the list.
+    // The second one is drawn from the other candidates: a step of 1 ..= count − 1 round the list.
     let step = 1 + dice.below(count.saturating_sub(1) as u64) as usize;
     let other = candidates.get((one + step) % count)?;
     let one = candidates.get(one)?;

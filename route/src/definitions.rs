@@ -1,4 +1,4 @@
-//! What is known of views, routines, triggers and defaults that do more than read: an immutable snapshot.
+//! Views, routines, triggers and column defaults that do more than read: an immutable snapshot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,68 +7,68 @@ use sql::{Does, Effects, Facts, Marks, Mention, Object, Role, StatementKind};
 
 use crate::ClusterId;
 
-/// What is known, cluster by cluster.
+/// The known definitions of all clusters.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
     clusters: Vec<(ClusterId, Arc<ClusterDefinitions>)>,
 }
 
-/// What is known in one cluster.
+/// The known definitions of one cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterDefinitions {
-    /// Tables and views by schema and name ([`fold`]) that do more than read, where they are read or written.
+    /// Tables and views, by schema and name ([`fold`]), that do more than read if a statement reads or writes them.
     pub tables: HashMap<Box<[u8]>, OnTable>,
     /// Procedures that do more than read and write data.
     pub procedures: HashMap<Box<[u8]>, Does>,
-    /// All that does more than read, for people.
+    /// All objects that do more than read, for the admin table.
     pub listed: Vec<Listed>,
-    /// What could not be learned, and what would help.
+    /// What the proxy could not read, and what the operator can do.
     pub complaint: Option<String>,
 }
 
-/// What a table or view does when a statement names it.
+/// The effects of a table or view if a statement names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OnTable {
-    /// Where it is read.
+    /// If it is read.
     pub read: Does,
-    /// Where it is written.
+    /// If it is written.
     pub written: Does,
 }
 
-/// Something that does more than read.
+/// An object that does more than read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// view, function, procedure, trigger, column.
     pub kind: &'static str,
     /// Its schema.
     pub schema: String,
-    /// Its name; of a column with its table in front.
+    /// Its name; a column's name has its table in front.
     pub name: String,
     /// What it does.
     pub does: Does,
-    /// Why that is so.
+    /// The reason.
     pub why: String,
 }
 
 impl Definitions {
-    /// Whether nothing is known to do more than read, anywhere.
+    /// Whether no object in any cluster is known to do more than read.
     pub fn is_empty(&self) -> bool {
         let mut all = self.clusters.iter();
         all.all(|(_, known)| known.tables.is_empty() && known.procedures.is_empty())
     }
 
-    /// All clusters of which something was learned.
+    /// Iterates over all clusters whose definitions were read.
     pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Arc<ClusterDefinitions>)> {
         self.clusters.iter().map(|(id, known)| (*id, known))
     }
 
-    /// What is known in a cluster.
+    /// Returns the definitions of a cluster.
     pub fn of(&self, cluster: ClusterId) -> Option<&Arc<ClusterDefinitions>> {
         let mut all = self.clusters.iter();
         all.find(|(id, _)| *id == cluster).map(|(_, known)| known)
     }
 
-    /// The same with what has become known of one cluster.
+    /// Returns a copy with new definitions for one cluster.
     #[must_use]
     pub fn with(&self, cluster: ClusterId, known: Arc<ClusterDefinitions>) -> Self {
         let others = self.clusters.iter().filter(|(id, _)| *id != cluster);
@@ -78,7 +78,7 @@ impl Definitions {
         Self { clusters }
     }
 
-    /// What the things do together that a statement names, which runs in this schema of a cluster.
+    /// Returns the effects of all objects that a statement names. Names without a schema are in `schema`.
     pub fn does(
         &self,
         cluster: ClusterId,
@@ -98,7 +98,7 @@ impl ClusterDefinitions {
         if self.tables.is_empty() && self.procedures.is_empty() {
             return Does::default();
         }
-        // Not all names are there, or nobody knows whose they are.
+        // Some names are missing, or their schema is not known.
         let is_moving = facts.kind == StatementKind::Multi && facts.effects.has(Effects::SCHEMA);
         if facts.marks.has(Marks::CROWDED) || is_moving {
             return Does::ANYTHING;
@@ -127,16 +127,16 @@ impl ClusterDefinitions {
     }
 }
 
-/// A schema and a name as they are compared, whatever `lower_case_table_names` says: rather more is found
-/// than less.
+/// Returns a schema and a name in the form in which they are compared. Case is ignored, whatever
+/// `lower_case_table_names` is: one object too many is better than a missing one.
 pub fn fold(schema: &[u8], name: &[u8]) -> Box<[u8]> {
     let lower = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
     let folded = [lower(schema), lower(name)].join("\0");
     folded.into_bytes().into_boxed_slice()
 }
 
-/// Whether a statement of this kind may run what it names. One that only looks at a definition, or changes it,
-/// does not.
+/// Whether a statement of this kind may run the objects that it names. A statement that only shows or changes a
+/// definition does not run it.
 fn runs(kind: StatementKind) -> bool {
     let defines = |object| {
         matches!(
@@ -154,7 +154,7 @@ fn runs(kind: StatementKind) -> bool {
         | StatementKind::Describe
         | StatementKind::Drop(_)
         | StatementKind::Rename(_) => false,
-        // No trigger runs.
+        // These run no trigger.
         StatementKind::Truncate
         | StatementKind::Maintain
         | StatementKind::Checksum

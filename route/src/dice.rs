@@ -1,15 +1,15 @@
-//! What a worker throws when a choice needs chance or a turn: seeded, so that a run repeats.
+//! A worker's random numbers and round-robin turns. They are seeded, so that a run can be repeated.
 
 use crate::ClusterId;
 
-/// A small generator of even pseudo-random numbers, and whose turn it is. Each worker owns one.
+/// A small generator of uniform pseudo-random numbers, and the round-robin turns. Each worker owns one.
 #[derive(Debug, Clone)]
 pub struct Dice {
     random: u64,
     spread: u64,
-    /// Of each cluster, by its id.
+    /// The next index of each cluster, by cluster id.
     turns: Vec<usize>,
-    /// Where the turns of a cluster begin.
+    /// The index at which the turns of a cluster begin.
     first_index: usize,
 }
 
@@ -17,7 +17,7 @@ pub struct Dice {
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Dice {
-    /// Dice that fall the same way for the same seed. Give each worker another seed, so that their
+    /// Makes dice that give the same numbers for the same seed. Give each worker another seed, so that their
     /// turns begin at different backends.
     pub fn new(seed: u64) -> Dice {
         let mut dice = Dice {
@@ -31,30 +31,30 @@ impl Dice {
         dice
     }
 
-    /// Any number.
+    /// Returns any 64-bit number.
     pub fn throw(&mut self) -> u64 {
         self.next()
     }
 
-    /// A number in `0..bound`; zero when `bound` is zero.
+    /// Returns a number in `0..bound`; zero if `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         scaled(self.next(), bound)
     }
 
-    /// A number in `0..bound` from a sequence that covers the range as evenly as it can at any
-    /// length, where independent throws would cluster.
+    /// Returns a number in `0..bound` from a sequence that covers the range evenly after any number of
+    /// calls. Independent random numbers would form clusters.
     pub fn spread_below(&mut self, bound: u64) -> u64 {
         self.spread = self.spread.wrapping_add(GOLDEN);
         scaled(self.spread, bound)
     }
 
-    /// The index in a cluster's round of `count` whose turn it is.
+    /// Returns the index of the next turn in a cluster with `count` backends.
     pub(crate) fn next_index(&self, cluster: ClusterId, count: usize) -> usize {
         let turn = self.turns.get(cluster.0 as usize);
         turn.copied().unwrap_or(self.first_index) % count.max(1)
     }
 
-    /// Lets the next turn of a cluster be behind the backend with this index.
+    /// Lets the next turn of a cluster begin after the backend with this index.
     pub(crate) fn set_last_index(&mut self, cluster: ClusterId, last: usize) {
         let index = cluster.0 as usize;
         if self.turns.len() <= index {

@@ -1,25 +1,25 @@
-//! What was found of a statement and decided about it, told to people: the words of EXPLAIN ROUTE and
-//! of `pilotfish explain`.
+//! The explanation of a routing decision as a table of texts, for EXPLAIN ROUTE and for
+//! `pilotfish explain`.
 
 use sql::{Digest, Facts, Mention};
 
 use crate::rules::{Hints, Judgement, Record, Rules};
 use crate::{Considered, Wanted};
 
-/// A table, in the order in which things were looked at.
+/// A table; its rows are in the order of the steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Explanation {
     findings: Vec<Finding>,
 }
 
-/// A row of it.
+/// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What was done: `statement`, `hint`, `rule`, `role`, `candidate`, `decision` …
+    /// The step: `statement`, `hint`, `rule`, `role`, `candidate`, `decision` …
     pub step: &'static str,
-    /// What was looked at: the rule's name, the backend's, which of the statement's facts.
+    /// The subject: the name of a rule, of a backend, or of one of the statement's facts.
     pub subject: String,
-    /// What was found.
+    /// The result.
     pub text: String,
 }
 
@@ -43,7 +43,7 @@ impl Explanation {
         });
     }
 
-    /// What is known of the statement; of what is long, only what there is.
+    /// Adds the facts of the statement. Empty lists are left out.
     pub fn statement(&mut self, facts: &Facts, text: &[u8]) {
         let names = |names: &mut dyn Iterator<Item = &'static str>| {
             names.collect::<Vec<_>>().join(",").to_lowercase()
@@ -64,7 +64,7 @@ impl Explanation {
         }
     }
 
-    /// Its digest, by which rules may name it.
+    /// Adds the statement's digest, by which rules may name it.
     pub fn digest(&mut self, digest: &Digest) {
         let text = String::from_utf8_lossy(digest.text());
         self.find("statement", "digest", text);
@@ -72,7 +72,7 @@ impl Explanation {
         self.find("statement", "digest hash", hash);
     }
 
-    /// What it says itself.
+    /// Adds the hints in the statement.
     pub fn hints(&mut self, hints: &Hints<'_>) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let all = [
@@ -98,7 +98,7 @@ impl Explanation {
         }
     }
 
-    /// Each rule, whether it matches or why not; then what those that match say.
+    /// Adds each rule and whether it matches, or why not; then the effects of the rules that match.
     pub fn rules(&mut self, rules: &Rules, record: &Record, judgement: &Judgement<'_>) {
         for seen in &record.rules {
             self.find("rule", &seen.name, &seen.why);
@@ -112,7 +112,7 @@ impl Explanation {
         }
     }
 
-    /// Which role it wants, where reads and writes are split; none where they are not.
+    /// Adds the role that the statement wants; none if reads and writes are not split.
     pub fn wanted(&mut self, wanted: Option<Wanted>) {
         let (role, why) = match wanted {
             None => (
@@ -126,7 +126,7 @@ impl Explanation {
         self.find("role", role, why);
     }
 
-    /// What was found of each backend.
+    /// Adds the verdict on each backend.
     pub fn candidates<'c>(&mut self, considered: impl IntoIterator<Item = &'c Considered>) {
         for considered in considered {
             self.find("candidate", &considered.backend, &considered.text);

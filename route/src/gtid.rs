@@ -1,5 +1,5 @@
 //! Positions in the stream of transactions: MySQL's sets of GTIDs and MariaDB's positions by domain.
-//! Text in, text out, compared and merged; every text is a peer's and may be anything.
+//! They are parsed, compared, merged and written. A text comes from a peer and may contain anything.
 
 mod domains;
 mod set;
@@ -14,17 +14,17 @@ pub use domains::DomainPosition;
 pub use set::GtidSet;
 pub use text::MalformedPosition;
 
-/// Which of the two families of servers one belongs to; their GTIDs have nothing in common.
+/// The family of a server; the GTIDs of the two families cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// MySQL and what is made of it.
+    /// MySQL and its forks other than MariaDB.
     MySql,
     /// MariaDB.
     MariaDb,
 }
 
 impl Family {
-    /// By the version that a server greets with, or tells: MariaDB's names it.
+    /// Returns the family by the server's version text: MariaDB's contains its name.
     pub fn of_version(version: &[u8]) -> Family {
         const MARIADB: &[u8] = b"mariadb";
         let names_it = version
@@ -46,17 +46,17 @@ impl fmt::Display for Family {
     }
 }
 
-/// The transactions that a server has executed, or that somebody wants to see.
+/// The transactions that a server has executed, or that a read must see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
-    /// All these.
+    /// All transactions in the set.
     MySql(GtidSet),
-    /// All up to these.
+    /// All transactions up to these.
     MariaDb(DomainPosition),
 }
 
 impl Position {
-    /// Reads what a server of this family tells: `@@gtid_executed` or a session's tracked GTIDs, or
+    /// Parses the text of a server of this family: `@@gtid_executed` or a session's tracked GTIDs, or
     /// one of MariaDB's `@@gtid_…_pos` or `@@last_gtid`. An empty text is an empty position.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Position {
         }
     }
 
-    /// Reads a position whose family is to be seen by its form, as [`Position`] is displayed.
+    /// Parses a position in the format in which [`Position`] is displayed. A colon means MySQL.
     ///
     /// # Errors
     /// What is wrong with the text.
@@ -80,7 +80,7 @@ impl Position {
         Position::parse(family, text)
     }
 
-    /// Whose it is.
+    /// Returns the server family.
     pub fn family(&self) -> Family {
         match self {
             Position::MySql(_) => Family::MySql,
@@ -88,7 +88,7 @@ impl Position {
         }
     }
 
-    /// Is there no transaction in it?
+    /// Whether it contains no transaction.
     pub fn is_empty(&self) -> bool {
         match self {
             Position::MySql(set) => set.is_empty(),
@@ -96,7 +96,7 @@ impl Position {
         }
     }
 
-    /// Has who is here all of `other`? Never so of another family.
+    /// Whether it contains all of `other`. It never contains a position of another family.
     pub fn contains(&self, other: &Position) -> bool {
         match (self, other) {
             (Position::MySql(this), Position::MySql(other)) => this.contains(other),
@@ -106,7 +106,7 @@ impl Position {
         }
     }
 
-    /// Adds what `other` has. One of another family takes the place of this: the servers have been
+    /// Adds `other`. A position of another family replaces this one, because the servers have been
     /// replaced.
     pub fn merge(&mut self, other: &Position) {
         match (&mut *self, other) {
@@ -116,7 +116,7 @@ impl Position {
         }
     }
 
-    /// How many pieces it is made of; its size in memory is a multiple of it.
+    /// Returns the number of its pieces (ranges or domains), to which its size in memory is proportional.
     pub fn pieces(&self) -> usize {
         match self {
             Position::MySql(set) => set.ranges(),
@@ -124,19 +124,19 @@ impl Position {
         }
     }
 
-    /// Makes it of at most `pieces_max` pieces, if it can be: gaps between transactions of one server
-    /// are filled, the smallest first. So it stands for more than before, never for less.
+    /// Reduces it to at most `pieces_max` pieces, if possible: gaps between transactions of one server
+    /// are filled, the smallest first. So it contains more than before, never less.
     pub fn condense(&mut self, pieces_max: usize) {
         match self {
             Position::MySql(set) => set.condense(pieces_max),
-            // One for each domain is as few as there can be.
+            // One piece for each domain is the minimum.
             Position::MariaDb(_) => (),
         }
     }
 
-    /// The statement that waits on a replica until it has all of this, `limit` at most. Its one row
-    /// has one column: 0 when it has, 1 (MySQL) or -1 (MariaDB) when the time is over; anything
-    /// else, and NULL, is no.
+    /// Returns the statement that waits on a replica until it has this position, at most `limit`. Its one row
+    /// has one column: 0 if the replica has the position, 1 (MySQL) or -1 (MariaDB) after a timeout. Every
+    /// other value, and NULL, means that it does not have the position.
     pub fn wait_statement(&self, limit: Duration) -> String {
         let seconds = limit.as_secs_f64();
         match self {
@@ -151,7 +151,7 @@ impl Position {
 }
 
 impl fmt::Display for Position {
-    /// As the servers write and read it, in one line.
+    /// In the servers' format, in one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Position::MySql(set) => set.fmt(f),

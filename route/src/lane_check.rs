@@ -1,6 +1,6 @@
-//! Which statements may use a shared lane: those that depend on nothing but data and on what all sessions of the lane
-//! have in common, in a session that has nothing of its own, if statements with the same digest are known to be short.
-//! Pure, and with a reason for each no.
+//! Which statements may use a shared lane: statements that depend only on data and on state that all sessions of the
+//! lane have in common, in a session without state of its own, if statements with the same digest are known to be
+//! short. Pure functions, with a reason for each refusal.
 
 mod digest_stats;
 #[cfg(test)]
@@ -13,26 +13,26 @@ use sql::{Access, Facts, Marks, Role, Server, StatementKind, Uses};
 use crate::Transaction;
 pub use digest_stats::{DigestStats, KnownDigests, LONG, Observed, REPLY_BYTES_MAX};
 
-/// Why a statement uses no lane. The text is for people.
+/// Why a statement uses no lane. "It" is the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NotLaneable {
     /// The configuration has no lanes for it.
     Off,
-    /// It is no single SELECT, or was not understood.
+    /// It is not a single SELECT, or the proxy does not understand it.
     NoSelect,
-    /// It writes, locks, or may.
+    /// It writes or locks, or may do so.
     MayWrite,
-    /// It leaves something in its session.
+    /// It changes the state of its session.
     LeavesSomething,
-    /// It asks for what is its session's or its server's own.
+    /// It depends on state of its session or of its server.
     AsksOwn,
     /// It can wait without a limit: SLEEP, BENCHMARK, locks.
     TakesTime,
-    /// It reads no table, and MariaDB's list of warnings would stay the one before's.
+    /// It reads no table: MariaDB would keep the warning list of the previous statement.
     NoTable,
     /// It is in a transaction, or begins one.
     Transaction,
-    /// Its session is pinned, or owes or is owed answers.
+    /// Its session is pinned, or has pending answers.
     Session,
     /// Its packets are compressed, on one side or the other.
     Compressed,
@@ -40,11 +40,11 @@ pub enum NotLaneable {
     TooLong,
     /// A rule says that it is never sent again.
     Once,
-    /// A rule has statements sent before or behind it.
+    /// A rule injects statements before or after it.
     Injected,
-    /// It waits until a replica has caught up.
+    /// It has to wait until a replica has caught up.
     Waits,
-    /// Too few statements with its digest have run there.
+    /// Too few statements with its digest have run on the backend.
     Unknown,
     /// Statements with its digest take long.
     Slow,
@@ -54,16 +54,16 @@ pub enum NotLaneable {
     Warns,
     /// No connection in the state of its session is free, or the lanes are full.
     NoLane,
-    /// No other statement is under way there: a lane would save nothing.
+    /// No other statement is in flight on the backend, so a lane would save nothing.
     Alone,
-    /// It is an execution whose statement is not prepared on the lane, or for others' parameters.
+    /// It executes a statement that is not prepared on the lane, or is prepared for other parameters.
     Unprepared,
-    /// It is an execution with long data, a cursor, or for another state than its session's.
+    /// It executes a prepared statement with long data, with a cursor, or for another state than its session's.
     Execution,
 }
 
 impl NotLaneable {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 22] = [
         Self::Off,
         Self::NoSelect,
@@ -121,11 +121,11 @@ impl fmt::Display for NotLaneable {
     }
 }
 
-/// What a reply may depend on besides data and still be the same for all sessions of a lane: the account,
+/// Uses on which a reply may depend, because they are the same for all sessions of a lane: the account,
 /// the schema, the clock.
 const COMMON: Uses = Uses::IDENTITY.with(Uses::VOLATILE);
 
-/// What keeps a SELECT from being a read of data and nothing else, or from being understood.
+/// Marks of a SELECT that does more than read data, or may do more.
 const UNFIT: Marks = Marks::LOCKING
     .with(Marks::SKIP_LOCKED)
     .with(Marks::NOWAIT)
@@ -133,10 +133,10 @@ const UNFIT: Marks = Marks::LOCKING
     .with(Marks::INTO_VARIABLES)
     .with(Marks::UNKNOWN_FUNCTION);
 
-/// Marks of statements that not all is known of.
+/// Marks of statements that the proxy does not fully understand.
 const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
 
-/// Whether a statement may share a connection with others at the same time, by its facts alone.
+/// Whether, by its facts alone, a statement may share a connection with other statements at the same time.
 ///
 /// # Errors
 /// Why it may not.

@@ -1,4 +1,4 @@
-//! Where a session goes: the backends as a snapshot, and the pure choice among them.
+//! Routing: the backends as a snapshot, and the choice among them by pure functions.
 //!
 //! ```text
 //!   control ──► Topology, a snapshot ──┐
@@ -9,8 +9,8 @@
 //!
 //! No socket, no clock, no thread: time is an argument ([`Moment`]), chance is an argument
 //! ([`Dice`]), and the same arguments give the same answer. The control plane makes each
-//! [`Topology`] and hands it to the workers, who [`choose`] from it and send back [`Report`]s of
-//! what they met.
+//! [`Topology`] and hands it to the workers. They [`choose`] from it and send back [`Report`]s about
+//! backends and clients.
 #![forbid(unsafe_code)]
 
 mod candidate;

@@ -33,19 +33,19 @@ impl Load {
 
     /// The server has accepted a login.
     pub fn note_server_accepts(&self) {
-        // A store each time would take the line away from the other workers.
+        // A store each time would invalidate the cache line of the other workers.
         if self.refused.load(Ordering::Relaxed) != 0 {
             self.refused.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Has the server refused the last connection that was tried lately, because it has as many as it takes?
+    /// Whether the server has recently refused the last connection attempt because it had too many connections.
     pub fn is_server_full(&self, now: Moment) -> bool {
         let refused = self.refused.load(Ordering::Relaxed);
         refused != 0 && now.since(Moment(Duration::from_micros(refused))) < FULL_FOR
     }
 
-    /// Counts one session more, or none when `max` are there already.
+    /// Counts one more session; none if there are `max` already.
     pub fn begin(self: &Arc<Self>, max: Option<u32>) -> Option<SessionSlot> {
         let max = max.unwrap_or(u32::MAX);
         self.sessions
@@ -57,7 +57,7 @@ impl Load {
     }
 }
 
-/// A session's place on a backend; dropping it gives the place back.
+/// A session's slot on a backend; dropping it frees the slot.
 #[derive(Debug)]
 #[must_use = "the session is counted only while its slot lives"]
 pub struct SessionSlot(Arc<Load>);

@@ -1,5 +1,5 @@
-//! What one worker has under way on each backend, and how fast they answer it. No atomics: a worker
-//! shares nothing.
+//! One worker's statements in flight on each backend, and the backends' response times. No atomics,
+//! because a worker shares nothing.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::select_backend::StatementCandidate;
 use crate::{Backend, BackendId, Position};
 
-/// One worker's counts. Backends keep theirs through all snapshots.
+/// One worker's counts. The counts of a backend stay over all snapshots.
 #[derive(Debug, Default)]
 pub struct Loads {
-    /// By id; a worker that has not met one has none for it.
+    /// By backend id; entries are made when the worker first uses a backend.
     local: RefCell<Vec<Rc<Local>>>,
-    /// Where a choice is made; kept for the next one.
+    /// Scratch memory for a choice, kept for the next one.
     pub(crate) candidates: RefCell<Vec<StatementCandidate>>,
 }
 
@@ -23,41 +23,42 @@ struct Local {
     in_flight: Cell<u32>,
     /// Nanoseconds, exponentially weighted; 0 while unknown.
     latency: Cell<u64>,
-    /// What it was seen to have, and in which era that was.
+    /// The position that it was seen to have, and the era of that observation.
     reached: RefCell<Option<(u32, Position)>>,
 }
 
-/// A statement under way; dropping it ends it.
+/// A statement in flight; dropping this ends the count.
 #[derive(Debug)]
 #[must_use = "the statement is counted only while this lives"]
 pub struct InFlight(Rc<Local>);
 
-/// What was seen of a backend is begun anew when it has so many pieces; its standing has it by then.
+/// If the observed position has this many pieces, it is replaced by the new one; the backend's standing contains
+/// the old one by then.
 const PIECES_MAX: usize = 64;
 
-/// A new answer's weight is one part in so many.
+/// The weight of a new response time in the average is one part in this many.
 const LATENCY_PARTS: u64 = 8;
 
 impl Loads {
-    /// Counts one statement more on this backend.
+    /// Counts one more statement on this backend.
     pub fn begin(&self, backend: BackendId) -> InFlight {
         let local = self.local(backend);
         local.in_flight.set(local.in_flight.get() + 1);
         InFlight(local)
     }
 
-    /// Statements of this worker's under way there.
+    /// Returns this worker's statements in flight on the backend.
     pub fn in_flight(&self, backend: BackendId) -> u32 {
         self.of(backend, |local| local.in_flight.get()).unwrap_or(0)
     }
 
-    /// How fast it has answered this worker of late; none while it has not, or nobody measures.
+    /// Returns the backend's recent response time; none if it was not measured.
     pub fn latency(&self, backend: BackendId) -> Option<Duration> {
         let nanoseconds = self.of(backend, |local| local.latency.get())?;
         (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
     }
 
-    /// A wait there has succeeded: the backend has this, which its standing will say soon.
+    /// Notes that a wait on the backend has succeeded: it has this position. Its standing will show that soon.
     pub fn reached(&self, backend: &Backend, position: &Position) {
         let era = backend.standing.era();
         let local = self.local(backend.id);
@@ -70,7 +71,7 @@ impl Loads {
         }
     }
 
-    /// Is it known, here or by its standing, to have all of this?
+    /// Whether the backend is known to have this position, from this worker's waits or from its standing.
     pub fn has(&self, backend: &Backend, wanted: &Position) -> bool {
         let seen_here = |local: &Local| {
             let reached = local.reached.borrow();
@@ -96,7 +97,7 @@ impl Loads {
 }
 
 impl InFlight {
-    /// Ends it with the time from its last byte sent to its reply's first.
+    /// Ends the count, with the time from the last byte sent to the first byte of the reply.
     pub fn answered_in(self, latency: Duration) {
         let latency = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1);
         let before = self.0.latency.get();

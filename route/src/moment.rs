@@ -1,4 +1,4 @@
-//! A point in time as the floors without a clock know it: how long the process has run.
+//! A point in time for crates without a clock: how long the process has run.
 
 use std::ops::Add;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ impl Moment {
         Moment(instant.saturating_duration_since(started))
     }
 
-    /// How long ago `earlier` was; zero when it lies ahead.
+    /// Returns the time since `earlier`; zero if `earlier` is later than this moment.
     pub fn since(self, earlier: Moment) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

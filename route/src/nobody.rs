@@ -1,4 +1,4 @@
-//! Why there is no backend, in words for the client.
+//! Why there is no backend for a session or a statement, and the client's error for it.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use crate::{Backend, Health, Rejection, Topology};
 /// Why no backend can take a session, or a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoBackend {
-    /// There is none of an allowed role in the cluster.
+    /// The cluster has no backend of an allowed role.
     NoneConfigured,
-    /// All are down; here is what was seen of each.
+    /// All backends are down; the reason of each.
     AllDown(Vec<Fallen>),
-    /// None will do, and not only because some are down; here is what is wrong with each.
+    /// No backend is suitable, and not all of them are down; the reason of each.
     NoneUsable(Vec<Fallen>),
-    /// The session has tried all that are usable; it knows what happened there.
+    /// The session has tried all usable backends; it knows their errors.
     AllTried,
-    /// Those usable and not tried have no place left; one may become free.
+    /// A backend that is usable and not tried is full; a slot may become free.
     AllFull,
 }
 
-/// A backend that will not do.
+/// A backend that is not suitable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fallen {
     /// Its name.
@@ -38,7 +38,7 @@ impl fmt::Display for NoBackend {
 }
 
 impl NoBackend {
-    /// What the client is told.
+    /// Returns the client's error.
     pub fn error(&self) -> ProxyError {
         let listed = |fallen: &[Fallen], separator: &str| {
             let each = fallen.iter();
@@ -57,13 +57,13 @@ impl NoBackend {
 
 impl std::error::Error for NoBackend {}
 
-/// Told when no candidate is left. A place that may become free counts more than a backend that
-/// failed, and what this session saw itself more than what was seen before.
+/// Returns why no candidate is left. A slot that may become free takes precedence over a backend that
+/// failed, and this session's own attempts take precedence over earlier probes.
 pub(crate) fn why_none(topology: &Topology, terms: &Terms<'_>) -> NoBackend {
     why(topology, terms, |backend| terms.accept(backend).err())
 }
 
-/// The same of those that `terms` concern, each with what `judge` says of it.
+/// Returns why no candidate is left among the backends that `terms` concern; `judge` rejects each of them.
 pub(crate) fn why(
     topology: &Topology,
     terms: &Terms<'_>,
@@ -91,7 +91,8 @@ pub(crate) fn why(
     }
 }
 
-/// Those that might be asked for, if only their role were known; that of one that is down is not.
+/// Returns backends of unknown role, which might be suitable if their role were known. The role of a backend that is
+/// down is often unknown.
 fn nameless<'a>(topology: &'a Topology, terms: &Terms<'_>) -> Vec<(&'a Backend, Rejection)> {
     let rejection = |backend: &'a Backend| match terms.concern(backend) {
         Err(Rejection::OtherRole(None)) if !backend.health.is_usable() => {

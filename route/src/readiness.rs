@@ -1,5 +1,5 @@
-//! Whether the proxy is ready: a backend can be used, and what else a request asks for is there. The answer is a reason,
-//! for people.
+//! Whether the proxy is ready: a backend is usable, and the further needs of the request are met. If not, the answer
+//! is a reason as text.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::choose::vacancy;
 use crate::nobody::NoBackend;
 use crate::topology::{Backend, Cluster, Health, Role, Roles, Topology};
 
-/// Something that a request may ask for besides a backend.
+/// A need that a request may name besides a usable backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// A primary that takes writes.
     Writes,
-    /// A backend that may be read: one that is not left out because of its replication.
+    /// A backend for reads, which is not left out because of its replication.
     Reads,
-    /// That the monitor account is answered by each backend that is up.
+    /// Each usable backend answers the monitor account.
     Monitor,
 }
 
-/// What a request asks for.
+/// The needs of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ReadinessQuery {
     needs: Vec<Need>,
@@ -31,7 +31,7 @@ impl ReadinessQuery {
     /// Reads the names and values of `need=writes,reads&need=monitor&cluster=NAME`.
     ///
     /// # Errors
-    /// A name or a need that is not known, in words.
+    /// An unknown name or need, as text.
     pub fn read(pairs: Vec<(String, String)>) -> Result<Self, String> {
         let mut asked = Self::default();
         for (name, value) in pairs {
@@ -51,7 +51,7 @@ impl ReadinessQuery {
         Ok(asked)
     }
 
-    /// The reason why the proxy is not ready for it; none: it is.
+    /// Returns why the proxy is not ready; none if it is.
     ///
     /// # Errors
     /// There is no such cluster.
@@ -87,7 +87,7 @@ fn need(word: &str) -> Result<Need, String> {
     }
 }
 
-/// Why none of these backends can be used.
+/// Returns why none of these backends is usable; none if one is.
 fn none_usable(backends: &[&Arc<Backend>]) -> Option<String> {
     let is_seen = |it: &&&Arc<Backend>| matches!(it.health, Health::Up { .. }) && it.is_usable();
     if backends.iter().find(is_seen).is_some() {
@@ -117,7 +117,7 @@ impl Need {
             Self::Reads | Self::Monitor => "no backend can be read",
         };
         Some(match none {
-            // A place may become free at any moment.
+            // A full backend is no failure: a slot may become free at any moment.
             NoBackend::AllFull => return None,
             none => format!("{what} in cluster {}: {none}", cluster.name),
         })

@@ -1,4 +1,4 @@
-//! What workers tell the control plane of the backends and the clients they met.
+//! Reports from workers to the control plane, about backends and clients.
 
 use std::fmt;
 
@@ -7,71 +7,71 @@ use crate::BackendId;
 /// One observation or request, from a worker to the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// No connection, or no greeting in time: the backend counts as down at once. Not for a
-    /// refused login, which a server that is well gives.
+    /// The backend accepted no connection, or sent no greeting in time: it counts as down at once. Not for a
+    /// refused login, because a healthy server also refuses logins.
     ConnectFailed {
         /// Which one.
         backend: BackendId,
-        /// As logged and told to clients.
+        /// The reason, as it is logged and sent to clients.
         cause: String,
     },
-    /// It accepted and greeted. Worth sending when the snapshot does not say [`Health::Up`].
+    /// The backend accepted a connection and sent its greeting. Send it if the snapshot does not say [`Health::Up`].
     ///
     /// [`Health::Up`]: crate::Health::Up
     Connected {
         /// Which one.
         backend: BackendId,
     },
-    /// A connection broke in the middle of a session: a hint, which makes the control plane look
-    /// for itself at once.
+    /// A connection broke in the middle of a session. The control plane then probes the backend
+    /// at once.
     SessionBroken {
         /// Which one.
         backend: BackendId,
         /// As logged.
         cause: String,
     },
-    /// It has refused a write because it is read-only, and counts as the primary.
+    /// A backend that counts as the primary has refused a write because it is read-only.
     WritesRefused {
         /// Which one.
         backend: BackendId,
     },
-    /// A statement runs on that nobody waits for any more.
+    /// A statement must be killed on its backend.
     KillStatement {
-        /// Where it runs.
+        /// The statement's backend.
         backend: BackendId,
-        /// The connection's id there, from the server's greeting.
+        /// The connection's id on the backend, from the server's greeting.
         thread_id: u32,
         /// Decides what is killed, see [`KillReason::scope`].
         why: KillReason,
     },
-    /// Somebody could not log in whom the current accounts do not know, or know otherwise: they
-    /// are learned again soon, where they are learned at all. Worth sending once a failed login.
+    /// A login failed because the current accounts do not have the user, or have other credentials. The accounts
+    /// are loaded again soon, if the proxy loads accounts from backends. Send it once for each failed login.
     UnknownAccount {
         /// As the client named itself.
         user: String,
     },
-    /// A user logs in whose accounts were asked for some time ago: they are asked for by the user's name, where
-    /// accounts are learned. Worth sending for each login; they are asked for once a second at most.
+    /// A user logs in whose accounts were loaded some time ago. They are loaded again by the user's name, if the
+    /// proxy loads accounts from backends. Send it for each login; they are loaded at most once a second.
     CheckAccount {
         /// As the client named itself.
         user: String,
     },
-    /// A statement has changed views, routines, triggers or tables: their definitions are learned again soon,
-    /// where they are learned at all.
+    /// A statement has changed views, routines, triggers or tables. The definitions are loaded again soon,
+    /// if the proxy loads definitions.
     DefinitionsChanged,
-    /// A backend refused what an account is known by, or was proven by, to the proxy: accounts are
-    /// learned again soon, and the log is told, once in a while.
+    /// A backend refused credentials that the proxy has for an account, or with which the client logged in. The
+    /// accounts are loaded again soon, and a log line is written once in a while.
     CredentialRefused {
         /// Which one.
         backend: BackendId,
-        /// The user that was refused there.
+        /// The user that the backend refused.
         user: String,
-        /// The backend's words.
+        /// The backend's error text.
         cause: String,
     },
 }
 
-/// Why a statement must not run on.
+/// Why a statement is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KillReason {
     /// The client closed its connection in the middle of an exchange.
@@ -80,14 +80,14 @@ pub enum KillReason {
     OverTime,
     /// The proxy stops, and the statement did not end in the time left for it.
     Stopping,
-    /// Somebody with the right to do so wants it ended; the session goes on.
+    /// A user with the right to do so has asked for it; the session goes on.
     Asked,
     /// Its backend was disabled.
     Disabled,
 }
 
 impl KillReason {
-    /// What is to be killed.
+    /// Returns what is killed: the statement, or the whole connection.
     pub fn scope(self) -> KillScope {
         match self {
             KillReason::ClientGone | KillReason::Stopping | KillReason::Disabled => {
@@ -115,7 +115,7 @@ impl fmt::Display for KillReason {
 pub enum KillScope {
     /// `KILL QUERY`: the statement; the connection is still in use.
     Statement,
-    /// `KILL`: the connection with its transaction, which nobody will use again.
+    /// `KILL`: the connection with its transaction; it is not used again.
     Connection,
 }
 

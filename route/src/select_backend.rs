@@ -1,4 +1,4 @@
-//! The choice of one statement's backend: pure, and able to tell why for every backend there is.
+//! The choice of one statement's backend: a pure function, which can report the reason for every backend.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ mod pick;
 #[cfg(test)]
 mod tests;
 
-/// What a statement asks for.
+/// The requirements of one statement for its backend.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
     /// Its session's cluster.
     pub cluster: ClusterId,
     /// The roles it may go to.
     pub roles: Roles,
-    /// Where it goes when no replica is left for it; of no account to others.
+    /// Where it goes if no replica is available; only used for [`Roles::Replica`].
     pub fallback: Fallback,
-    /// Only this backend will do.
+    /// If set, only this backend is suitable.
     pub backend: Option<BackendId>,
-    /// Only backends with this tag will do.
+    /// If set, only backends with this tag are suitable.
     pub tag: Option<&'a str>,
-    /// How far a replica may be behind for it, besides what is configured.
+    /// The largest lag of a replica for this statement, in addition to the configured limit.
     pub lag_max: Option<Duration>,
-    /// What it must see. A primary always has it.
+    /// The writes that it must see. A primary always has them.
     pub written: &'a Written,
-    /// How long it may wait for a replica to have that; zero: not at all.
+    /// How long it may wait until a replica has applied those writes; zero: not at all.
     pub timeout_consistency: Duration,
-    /// The one that its session's last read went to, if it shall stay there as long as that will do.
+    /// The backend of its session's last read, if reads shall stay there while that backend is suitable.
     pub sticky: Option<BackendId>,
-    /// Backends where its session has its place already.
+    /// Backends where its session already holds a slot.
     pub seats: &'a [BackendId],
     /// Backends that it has tried.
     pub tried: &'a [BackendId],
-    /// What it does.
+    /// Whether it may write.
     pub use_for: Use,
 }
 
 impl Wish<'_> {
-    /// A statement for one of these roles, with nothing else to ask for.
+    /// Returns the wish of a statement for one of these roles, without other requirements.
     pub fn to(cluster: ClusterId, roles: Roles) -> Wish<'static> {
         Wish {
             cluster,
@@ -64,50 +64,50 @@ impl Wish<'_> {
     }
 }
 
-/// Where a read for a replica goes when there is none.
+/// Where a read for a replica goes if no replica is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fallback {
-    /// To a primary.
+    /// The read goes to a primary.
     #[default]
     Primary,
-    /// Nowhere.
+    /// No backend is chosen.
     Nobody,
 }
 
 /// Where a statement goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'t> {
-    /// There.
+    /// The chosen backend.
     pub backend: &'t Arc<Backend>,
-    /// Whether it has what the statement must see.
+    /// Whether the backend has the writes that the statement must see.
     pub arrival: Arrival,
-    /// Whether it is what was wished.
+    /// Whether the backend has the wished role, or is a fallback.
     pub outcome: PlacementOutcome,
 }
 
-/// Whether a backend has what a statement must see.
+/// Whether a backend has the writes that a statement must see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arrival {
-    /// It has.
+    /// The backend has them.
     Now,
-    /// Not as far as is known: [`Position::wait_statement`](crate::Position::wait_statement) goes in
-    /// front, and when that fails the statement goes to the primary.
+    /// Not as far as is known: [`Position::wait_statement`](crate::Position::wait_statement) runs
+    /// first, and if that fails the statement goes to the primary.
     AfterWait,
 }
 
-/// Whether a statement goes where it was meant to.
+/// Whether a statement goes to a backend as wished or to a fallback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacementOutcome {
-    /// It does.
+    /// The statement goes to a backend as wished.
     AsWished,
-    /// No replica was left; this is a primary.
+    /// No replica was available, so the statement goes to a primary.
     FellBack,
 }
 
-/// Learns of every backend while a choice is made. `()` does not listen, and costs nothing.
+/// Is told the result for every backend during a choice. `()` ignores the results, and costs nothing.
 pub trait PlacementRecorder {
-    /// What was found of one. A backend is told once in each of at most two rounds: as wished, and
-    /// falling back. Of those that would do one is told again, as chosen.
+    /// Receives the verdict on one backend. There are at most two rounds, the wish and the fallback, with one
+    /// verdict a backend in each. The chosen backend gets a second verdict.
     fn consider(&mut self, backend: &Backend, verdict: BackendVerdict);
 }
 
@@ -115,7 +115,7 @@ impl PlacementRecorder for () {
     fn consider(&mut self, _: &Backend, _: BackendVerdict) {}
 }
 
-/// All that was found of backends, in order.
+/// Keeps all verdicts, in order.
 impl PlacementRecorder for Vec<Considered> {
     fn consider(&mut self, backend: &Backend, verdict: BackendVerdict) {
         self.push(Considered {
@@ -140,38 +140,38 @@ fn complained(text: String, backend: &Backend) -> String {
     }
 }
 
-/// What was found of one backend.
+/// The verdict on one backend, with its text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Considered {
-    /// Which one.
+    /// The backend's id.
     pub id: BackendId,
     /// Its name.
     pub backend: String,
-    /// What.
+    /// The verdict.
     pub verdict: BackendVerdict,
-    /// The same in words.
+    /// The verdict in words.
     pub text: String,
 }
 
-/// What was found of a backend.
+/// The verdict on a backend.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BackendVerdict {
-    /// It will not do.
+    /// The backend is not suitable.
     Rejected(Rejection),
-    /// It would do.
+    /// The backend is suitable.
     Fits(Score),
-    /// It is the one.
+    /// The statement goes to this backend.
     Chosen,
 }
 
-/// What a backend that would do is weighed by.
+/// The figures by which suitable backends are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
-    /// Statements of this worker's under way there.
+    /// This worker's statements in flight on the backend.
     pub in_flight: u32,
-    /// Its weight, as slow start has it now.
+    /// Its weight, reduced by slow start.
     pub weight: f64,
-    /// How fast it answers, where that is measured.
+    /// Its response time; none if it was not measured.
     pub latency: Option<Duration>,
 }
 
@@ -185,7 +185,7 @@ impl fmt::Display for Score {
     }
 }
 
-/// A backend that would do.
+/// A backend that is suitable for the statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StatementCandidate {
     /// Its index in the topology.
@@ -195,15 +195,15 @@ pub(crate) struct StatementCandidate {
     vicinity: Vicinity,
     in_flight: u32,
     weight: u32,
-    /// How far slow start has let it come, in 1 ..= [`FULL_SHARE`].
+    /// Its share under slow start, in 1 ..= [`FULL_SHARE`].
     share: u64,
 }
 
-/// The backend that a statement goes to. Of those that will do these are preferred, in this order:
-/// the session's own (`sticky`); those known to have what must be seen; those in the proxy's zone.
-/// What is left is decided by [`Topology::reads`].
+/// Chooses the backend for a statement. Preferred, in this order: the backend of the session's last read
+/// (`sticky`); backends that are known to have the writes; backends in the proxy's zone.
+/// [`Topology::reads`] decides among the rest.
 ///
-/// `loads` are this worker's; nothing is allocated once they have met every backend, nor locked.
+/// `loads` belong to this worker. Nothing is locked, and nothing is allocated once they know every backend.
 ///
 /// # Errors
 /// Why no backend is left.
@@ -242,7 +242,7 @@ pub fn select_backend<'t>(
     placed.ok_or_else(|| falling_back.why_none())
 }
 
-/// One wish and all that it is judged by.
+/// One wish and the data that decide it.
 #[derive(Clone, Copy)]
 struct Round<'a, 't> {
     topology: &'t Topology,
@@ -332,7 +332,8 @@ impl<'t> Round<'_, 't> {
         }
     }
 
-    /// Waiting for a replica that is known to lag for longer than one may wait is of no use.
+    /// Whether the backend has the writes, or will soon. If a replica lags more than the statement may wait,
+    /// waiting for it is useless.
     fn arrival(&self, backend: &Backend) -> Result<Arrival, Rejection> {
         let wanted = match self.wish.written {
             _ if backend.role == Some(Role::Primary) => return Ok(Arrival::Now),
@@ -383,7 +384,7 @@ impl<'t> Round<'_, 't> {
         }
     }
 
-    /// As this worker has seen it, or else the control plane.
+    /// The response time that this worker has measured, or else the control plane's.
     fn latency(&self, candidate: &StatementCandidate) -> Option<Duration> {
         let backend = &self.topology.backends[candidate.index];
         let seen = self.loads.latency(candidate.id);

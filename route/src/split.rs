@@ -1,7 +1,7 @@
 //! Read/write splitting without any rule: which role a statement wants, and why.
 //!
-//! Whatever is not known to be a read of data and nothing else wants the primary. A wrong guess in
-//! that direction costs a little; in the other it loses a write or shows old rows.
+//! A statement goes to a replica only if it is known to read data and to do nothing else. A read that goes to
+//! the primary by mistake costs a little; a statement on a replica by mistake loses a write or shows old rows.
 
 use std::fmt;
 
@@ -21,31 +21,31 @@ use unclear::UNCLEAR;
 /// The transaction that a statement runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transaction {
-    /// None, and none begins with the statement.
+    /// No transaction is open, and the statement begins none.
     #[default]
     None,
-    /// None yet; the statement begins one, since autocommit is off.
+    /// No transaction is open, but the statement begins one because autocommit is off.
     Implicit,
-    /// It stays where that one is.
+    /// A transaction is open: the statement goes to the transaction's backend.
     Open,
-    /// One that only reads; it may be on a replica.
+    /// A read-only transaction is open, perhaps on a replica.
     Reading,
-    /// One that may write and has only read yet, on a replica.
+    /// A transaction that may write is open on a replica; it has only read so far.
     Optimistic,
 }
 
-/// What a statement wants.
+/// The kind of backend that a statement wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// A backend that takes writes.
+    /// A backend that accepts writes.
     Primary(Why),
     /// Any replica that is fit for it.
     Replica(Why),
-    /// The backend that ran the session's last statement, whichever role that has.
+    /// The backend that ran the session's last statement, whatever its role.
     Same(Why),
 }
 
-/// Why a statement wants what it wants. The text is for people: logs, EXPLAIN ROUTE.
+/// The reason for a [`Wanted`]. Logs and EXPLAIN ROUTE show it as text. "It" is the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// It reads, outside a transaction, and depends on nothing but data.
@@ -54,45 +54,45 @@ pub enum Why {
     BeginsReading,
     /// A transaction that may write begins.
     BeginsWriting,
-    /// One begins that may write, and may be on a replica until it does.
+    /// A transaction that may write begins; it may stay on a replica until its first write.
     BeginsOptimistic,
-    /// It does more than a read that can be repeated: its transaction leaves its replica.
+    /// It is more than a read that can be run again, so its optimistic transaction moves to the primary.
     EndsOptimism,
     /// It stays in its transaction.
     InTransaction,
-    /// It ends a transaction that only reads, unasked, and goes on to write.
+    /// It commits a read-only transaction implicitly and then may write.
     EndsReading,
     /// Autocommit is off: it begins a transaction that may write.
     AutocommitOff,
     /// It writes, locks rows, or administers the server.
     Writes,
-    /// It only plans a write or a locking read, which servers that are read-only refuse as well
+    /// It asks for the plan of a write or of a locking read. Read-only servers refuse that as well
     /// (error 1290, both families).
     PlansWrite,
     /// It calls a function or routine that may write.
     MayWrite,
-    /// What it names does more than read, by its definition.
+    /// It names an object (such as a view) whose definition does more than read.
     NamesWriter,
     /// A replica has refused a statement with the same digest because it writes.
     Refused,
     /// Not all of it was understood.
     NotUnderstood,
-    /// It leaves something in its session or on its connection.
+    /// It changes state of its session or of its connection.
     LeavesSomething,
-    /// It asks what only one server knows: its variables, threads, files, locks, replication.
+    /// Its result differs between servers: variables, threads, files, locks, replication.
     AsksServer,
-    /// It asks about the statement before.
+    /// It asks about the session's previous statement.
     AsksLast,
-    /// It is about the session or its transaction, and about no data.
+    /// It concerns the session or its transaction, and no data.
     AboutSession,
-    /// It is a prepared text's, or a handler's, which live where they were made.
+    /// It uses a prepared statement or a HANDLER, which exist only on the connection that made them.
     LivesThere,
-    /// Several statements, not all of which read.
+    /// It consists of several statements, not all of which only read.
     Several,
 }
 
 impl Wanted {
-    /// Why.
+    /// Returns the reason.
     pub fn why(self) -> Why {
         match self {
             Self::Primary(why) | Self::Replica(why) | Self::Same(why) => why,
@@ -100,7 +100,7 @@ impl Wanted {
     }
 }
 
-/// What a statement's facts and its transaction say of where it wants to run.
+/// Returns the kind of backend that a statement wants, from its facts and its transaction.
 pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
     match transaction {
         Transaction::Open => return Wanted::Same(Why::InTransaction),
@@ -129,8 +129,9 @@ pub fn wanted(facts: &Facts, transaction: Transaction) -> Wanted {
     }
 }
 
-/// Whether a statement outside a transaction waits while the primary is read-only: a write, and a transaction
-/// that may write. What a server that is read-only does as well, and what makes it take writes again, does not.
+/// Whether a statement outside a transaction waits while the primary is read-only. Writes wait, and so does the
+/// begin of a transaction that may write. Statements that a read-only server runs too do not wait, nor does
+/// the statement that makes the server writable again.
 pub fn needs_writable(facts: &Facts) -> bool {
     match facts.kind {
         StatementKind::Begin(begin) => !is_read_only(begin, facts.access),
@@ -142,10 +143,10 @@ pub fn needs_writable(facts: &Facts) -> bool {
     }
 }
 
-/// Whether servers that are read-only refuse it.
+/// Whether read-only servers refuse statements of this kind.
 fn writes(kind: StatementKind) -> bool {
     match kind {
-        // Servers that are read-only take temporary tables.
+        // Read-only servers accept temporary tables.
         StatementKind::Create(object) | StatementKind::Drop(object) => {
             object != Object::TemporaryTable
         }
@@ -167,10 +168,10 @@ fn writes(kind: StatementKind) -> bool {
     }
 }
 
-/// What a read may leave without harm: it is asked for, where it was left.
+/// Effects that a read may have on a replica: a later question about them goes to the same backend.
 const HARMLESS: Effects = Effects::DIAGNOSTICS.with(Effects::FOUND_ROWS);
 
-/// What is different on each server.
+/// Uses whose result differs between servers.
 const OF_SERVER: Uses = Uses::VARIABLES
     .with(Uses::NAMED_LOCKS)
     .with(Uses::SEQUENCE)
@@ -180,13 +181,13 @@ const OF_SERVER: Uses = Uses::VARIABLES
     .with(Uses::THREADS)
     .with(Uses::SERVER);
 
-/// What the last statement has left on its connection.
+/// Uses of what the last statement has left on its connection.
 const OF_LAST: Uses = Uses::FOUND_ROWS
     .with(Uses::ROW_COUNT)
     .with(Uses::DIAGNOSTICS);
 
-/// Whether a statement commits a transaction that only reads and then does what that may not: DDL,
-/// BEGIN, and several statements of which the first to do more than read is such a one.
+/// Whether a statement commits the read-only transaction and then does more than it may: DDL, BEGIN,
+/// or several statements of which the first that does more than read ends the transaction.
 fn ends_reading(facts: &Facts) -> bool {
     let ends = |part: &StatementFacts| match part.kind {
         StatementKind::Begin(begin) => !is_read_only(begin, part.access),
@@ -202,13 +203,14 @@ fn ends_reading(facts: &Facts) -> bool {
     is_clear && first.is_some_and(ends) && parts.any(goes_on)
 }
 
-/// Whether a transaction will only read. Where only some servers may hear that it is to, its access is
-/// [`Access::Unsure`].
+/// Whether a transaction is read-only on every server. If only some servers read the statement that way,
+/// its access is [`Access::Unsure`].
 fn is_read_only(begin: Begin, access: Access) -> bool {
     begin.mode == Some(AccessMode::ReadOnly) && access == Access::Session
 }
 
-/// Some that count as writes only ask, and must be asked where writes are.
+/// Returns the reason for a statement that counts as a write. Some of them only ask something that the
+/// primary must answer.
 fn of_write(facts: &Facts) -> Why {
     let does = Marks::LOCKING.with(Marks::INTO_FILE);
     match facts.kind {
@@ -265,7 +267,7 @@ fn leaves(facts: &Facts) -> bool {
 }
 
 fn plans_write(facts: &Facts) -> bool {
-    // Nothing but a plan names a table that is written, or locks, and still counts as a read.
+    // Only an EXPLAIN can name a written table, or lock rows, and still count as a read.
     matches!(facts.kind, StatementKind::Explain(_) | StatementKind::Multi)
         && (facts.marks.has(Marks::LOCKING)
             || facts.mentions_of(Role::TableWritten).next().is_some())
@@ -275,8 +277,8 @@ fn reads_table(facts: &Facts) -> bool {
     facts.tables().next().is_some()
 }
 
-/// SET, USE, COMMIT, SHOW WARNINGS: where the session was last, or at the primary where they begin
-/// something that a write may follow, or hold the session where they run.
+/// SET, USE, COMMIT, SHOW WARNINGS: they go to the session's last backend. They go to the primary if they
+/// begin something that a write may follow, or if they pin the session to the backend.
 fn of_session(facts: &Facts) -> Wanted {
     let holds = Effects::TRANSACTION_BEGUN
         .with(Effects::NEXT_TRANSACTION)
@@ -290,7 +292,7 @@ fn of_session(facts: &Facts) -> Wanted {
         .with(Effects::ANYTHING);
     match facts.kind {
         _ if facts.effects.has(holds) => Wanted::Primary(Why::LeavesSomething),
-        // SET @x = (SELECT …) reads what others may have written meanwhile.
+        // SET @x = (SELECT …) reads rows that other sessions may have written meanwhile.
         _ if reads_table(facts) => Wanted::Primary(Why::LeavesSomething),
         _ if facts.uses.has(Uses::PREPARED | Uses::HANDLER) => Wanted::Primary(Why::LivesThere),
         StatementKind::Show(Show::Profiles) => Wanted::Same(Why::AsksLast),

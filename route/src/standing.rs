@@ -1,5 +1,5 @@
-//! How far a backend has come: its lag and its position as the control plane last saw them. They
-//! change all the time, so they are not part of a snapshot but a cell that it points to.
+//! The replication state of a backend: its lag and its position at the control plane's last probe. They
+//! change all the time, so the snapshot does not contain them but points to a shared cell.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use arc_swap::ArcSwapOption;
 
 use crate::Position;
 
-/// Written by the control plane a few times a second, read by workers where a statement depends on
-/// it: no lock, and nothing that readers contend for. It outlives snapshots and reloads.
+/// The control plane writes it a few times a second; workers read it if a statement depends on it.
+/// There is no lock, and readers do not contend. It outlives snapshots and reloads.
 #[derive(Debug)]
 pub struct Standing {
-    /// Milliseconds, or one of the two below.
+    /// Milliseconds, or `UNKNOWN` or `STOPPED`.
     lag: AtomicU64,
-    /// Of one answer, in nanoseconds; 0 while unknown.
+    /// The time of one answer, in nanoseconds; 0 while unknown.
     latency: AtomicU64,
     /// Milliseconds that a replica may lag to come back, or [`UNKNOWN`] while it is not left out.
     lag_return: AtomicU64,
-    /// Raised whenever the backend may have less than it had before.
+    /// Raised whenever the backend may have lost transactions that it had before.
     era: AtomicU32,
     position: ArcSwapOption<Position>,
 }
@@ -28,20 +28,20 @@ pub struct Standing {
 const UNKNOWN: u64 = u64::MAX;
 const STOPPED: u64 = u64::MAX - 1;
 
-/// How far a replica is behind its primary.
+/// The lag of a replica behind its primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Lag {
-    /// Nobody has asked, or nobody may know: it is not limited.
+    /// Not yet asked, or the account may not read it. An unknown lag exceeds no limit.
     #[default]
     Unknown,
-    /// So much, in whole seconds as the servers count.
+    /// The lag, in whole seconds as the servers count.
     Behind(Duration),
-    /// Its replication does not run: it falls behind without end.
+    /// Its replication does not run, so its lag grows without end.
     Stopped,
 }
 
 impl Lag {
-    /// Is it more than `max`? No limit is never exceeded.
+    /// Whether the lag is more than `max`; false if there is no limit.
     pub fn exceeds(self, max: Option<Duration>) -> bool {
         match (self, max) {
             (_, None) | (Lag::Unknown, _) => false,
@@ -85,8 +85,8 @@ impl Standing {
         }
     }
 
-    /// How far a replica that is left out because of its lag may lag to come back; none for one that
-    /// is not left out.
+    /// The largest lag at which a replica that is left out may come back; none if the replica is not
+    /// left out.
     pub fn lag_return(&self) -> Option<Duration> {
         match self.lag_return.load(Ordering::Relaxed) {
             UNKNOWN => None,
@@ -94,7 +94,7 @@ impl Standing {
         }
     }
 
-    /// How long it last took to answer the control plane, on a connection that was open.
+    /// The time of its last answer to the control plane, on a connection that was already open.
     pub fn latency(&self) -> Option<Duration> {
         match self.latency.load(Ordering::Relaxed) {
             0 => None,
@@ -102,23 +102,23 @@ impl Standing {
         }
     }
 
-    /// Grows whenever the backend may have less than before: what was seen of it earlier is void.
+    /// Grows whenever the backend may have lost transactions. Positions that were seen before are then invalid.
     pub fn era(&self) -> u32 {
         self.era.load(Ordering::Acquire)
     }
 
-    /// Is it known to have all of `wanted`?
+    /// Whether the backend is known to have all transactions of `wanted`.
     pub fn has(&self, wanted: &Position) -> bool {
         let position = self.position.load();
         position.as_ref().is_some_and(|it| it.contains(wanted))
     }
 
-    /// The position as last seen, where one is known.
+    /// The last seen position, if it is known.
     pub fn position(&self) -> Option<Arc<Position>> {
         self.position.load_full()
     }
 
-    /// For the control plane: the lag is this.
+    /// For the control plane: sets the lag.
     pub fn set_lag(&self, lag: Lag) {
         let milliseconds = match lag {
             Lag::Unknown => UNKNOWN,
@@ -131,8 +131,8 @@ impl Standing {
         self.lag.store(milliseconds, Ordering::Relaxed);
     }
 
-    /// For the control plane, behind each new lag: a replica that exceeds `max` is left out until it
-    /// lags no more than `back`.
+    /// For the control plane, after each new lag: a replica that exceeds `max` is left out until its lag
+    /// is at most `back`.
     pub fn limit_lag(&self, max: Option<Duration>, back: Duration) {
         let lag = self.lag();
         let stays_out = max.is_some() && lag.exceeds(self.lag_return());
@@ -143,20 +143,20 @@ impl Standing {
         self.lag_return.store(milliseconds, Ordering::Relaxed);
     }
 
-    /// Is it left out because of its lag, of which `max` is allowed?
+    /// Whether the replica is left out because of its lag, with `max` as the limit.
     pub fn is_lagging(&self, max: Option<Duration>) -> bool {
         let lag = self.lag();
         lag.exceeds(max) || max.is_some() && lag.exceeds(self.lag_return())
     }
 
-    /// For the control plane: an answer took so long.
+    /// For the control plane: sets the time of the last answer.
     pub fn set_latency(&self, latency: Duration) {
         let nanoseconds = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         self.latency.store(nanoseconds.max(1), Ordering::Relaxed);
     }
 
-    /// For the control plane: the position is this, or not known any more. A position that lacks
-    /// something that the one before had begins another era.
+    /// For the control plane: sets the position, or none if it is no longer known. If the new position lacks
+    /// transactions of the one before, a new era begins.
     pub fn set_position(&self, position: Option<Position>) {
         let before = self.position.load();
         let is_same = before.as_deref() == position.as_ref();
@@ -173,7 +173,7 @@ impl Standing {
         self.position.store(position.map(Arc::new));
     }
 
-    /// For the control plane: nothing is known any more; whoever comes back may be another.
+    /// For the control plane: forgets everything, because the server that comes back may be another one.
     pub fn forget(&self) {
         self.set_lag(Lag::Unknown);
         self.lag_return.store(UNKNOWN, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The backends as they are known at one moment: an immutable snapshot, replaced, never changed.
+//! The state of all backends at one moment: an immutable snapshot, which is replaced but never changed.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,40 +9,40 @@ use std::time::Duration;
 use crate::candidate::{Rejection, Terms, Use};
 use crate::{Family, Lag, Load, Moment, SessionSlot, Standing, WrittenByAll};
 
-/// All that a worker needs to place a session. The control plane publishes a new one when
-/// something changed; sessions that hold an old one stay right.
+/// All that a worker needs to choose a session's backend. The control plane publishes a new snapshot after
+/// each change; sessions that still hold an old one work correctly.
 #[derive(Debug, Clone)]
 pub struct Topology {
     /// Grows by one with each snapshot.
     pub generation: u64,
     /// In the order of the configuration, which [`Policy::Ordered`] follows.
     pub backends: Vec<Arc<Backend>>,
-    /// Those that the backends belong to, in the order of their first ones.
+    /// The clusters of the backends, in the order of each cluster's first backend.
     pub clusters: Vec<Cluster>,
-    /// The configured cluster of sessions of which nothing else is said.
+    /// The configured cluster of sessions for which no other cluster is given.
     pub default_cluster: Option<ClusterId>,
     /// How a session's backend is chosen.
     pub policy: Policy,
     /// How a statement's backend is chosen.
     pub reads: ReadPolicy,
-    /// Which roles sessions may go to as a whole, unless something else is said of them.
+    /// The roles of backends for whole sessions, unless other roles are given for a session.
     pub roles: Roles,
     /// How long a backend that returned takes to reach its full share; zero: at once.
     pub slow_start: Duration,
 }
 
 impl Topology {
-    /// The backend of this id, when it is still configured.
+    /// Returns the backend with this id, if it is still configured.
     pub fn backend(&self, id: BackendId) -> Option<&Arc<Backend>> {
         self.backends.iter().find(|backend| backend.id == id)
     }
 
-    /// The cluster of this name, when a backend belongs to it.
+    /// Returns the cluster with this name, if a backend belongs to it.
     pub fn cluster(&self, name: &str) -> Option<&Cluster> {
         self.clusters.iter().find(|cluster| cluster.name == name)
     }
 
-    /// The cluster of sessions of which nothing else is said: the configured one, or the first backend's.
+    /// Returns the default cluster of sessions: the configured one, or else the first backend's cluster.
     pub fn default_cluster(&self) -> ClusterId {
         let first = || self.clusters.first().map(|cluster| cluster.id);
         self.default_cluster.or_else(first).unwrap_or_default()
@@ -56,11 +56,11 @@ pub struct Cluster {
     pub id: ClusterId,
     /// As configured.
     pub name: String,
-    /// What sessions of this process have written there, kept where reads must see it.
+    /// The last writes of this process's sessions, kept if later reads must see them.
     pub written: Arc<WrittenByAll>,
 }
 
-/// Names a cluster through all snapshots of one process; small numbers.
+/// The id of a cluster, the same in all snapshots of one process; a small number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ClusterId(pub u32);
 
@@ -69,43 +69,43 @@ pub struct ClusterId(pub u32);
 pub struct Backend {
     /// Stays with the name over reloads.
     pub id: BackendId,
-    /// What logs, errors and statistics call it.
+    /// Its name in logs, errors and statistics.
     pub name: String,
-    /// Where it is.
+    /// Its host, addresses and zone.
     pub location: BackendLocation,
     /// The cluster it belongs to.
     pub cluster: ClusterId,
-    /// What it is in its cluster; none while that is to be found out.
+    /// Its role in its cluster; none until the proxy has found out.
     pub role: Option<Role>,
     /// Names by which rules choose it.
     pub tags: Vec<String>,
-    /// Its share relative to the others; zero: only when nobody else is usable.
+    /// Its share relative to other backends; zero: it is used only if no other backend is usable.
     pub weight: u32,
-    /// Sessions it takes from this proxy at most.
+    /// The most sessions of this proxy that it may carry.
     pub sessions_max: Option<u32>,
-    /// Whether it may be given anything new.
+    /// Whether new sessions and statements may go to it.
     pub duty: Duty,
-    /// How far it may lag, as a replica.
+    /// The largest lag that it may have as a replica.
     pub lag_limit: LagLimit,
-    /// What was last seen of it.
+    /// Whether it was reachable at the last attempt.
     pub health: Health,
-    /// When it last came back from being down; slow start counts from here. A backend that was
-    /// never down has a full share from the start.
+    /// When it last came back from being down; slow start begins at this moment. A backend that was
+    /// never down has its full share from the start.
     pub returned: Option<Moment>,
     /// What the monitor account has found out about it.
     pub monitored: Monitored,
-    /// Its lag and its position, as they are now.
+    /// Its current lag and position.
     pub standing: Arc<Standing>,
     /// Its sessions, counted over all workers and snapshots.
     pub load: Arc<Load>,
 }
 
-/// Where a backend is.
+/// The host, addresses and zone of a backend.
 #[derive(Debug, Clone)]
 pub struct BackendLocation {
     /// The host as configured, which a TLS certificate must name; `None` for a Unix socket.
     pub host: Option<String>,
-    /// Where it may be reached, to be tried in this order; empty while its name is not resolved.
+    /// Its addresses, which are tried in this order; empty while its name is not resolved.
     pub endpoints: Vec<Endpoint>,
     /// Its zone, as configured.
     pub zone: Option<String>,
@@ -118,37 +118,37 @@ pub struct BackendLocation {
 pub struct LagLimit {
     /// None: no limit.
     pub max: Option<Duration>,
-    /// What becomes of it, as a replica, while nobody knows how far it lags.
+    /// Whether a replica with an unknown lag is used.
     pub unknown: UnknownLag,
 }
 
 /// What the monitor account has found out about a backend.
 #[derive(Debug, Clone)]
 pub struct Monitored {
-    /// What kind of server it is; none while nobody has asked.
+    /// Its server family and version; none until the monitor account has asked.
     pub server: Option<Server>,
-    /// Whether it takes writes, as last seen.
+    /// Whether it accepted writes at the last probe.
     pub writes: Writes,
-    /// Whether it has answered the monitor account's last question.
+    /// Whether it has answered the monitor account's last query.
     pub has_answered: bool,
-    /// What the control plane could not find out about it and why, with what would help; none when
-    /// nothing is amiss.
+    /// What the control plane could not find out about it, why, and what the operator can do; none if
+    /// there is no problem.
     pub complaint: Option<String>,
 }
 
 impl Backend {
-    /// May new sessions and statements be sent there? Not when it is down, draining or disabled.
+    /// Whether new sessions and statements may go to it. A backend that is down, draining or disabled takes none.
     pub fn is_usable(&self) -> bool {
         self.health.is_usable() && self.duty == Duty::Serving
     }
 
-    /// Is it a primary that takes no writes?
+    /// Whether it is a primary that refuses writes.
     pub fn is_read_only_primary(&self) -> bool {
         self.role == Some(Role::Primary) && self.monitored.writes == Writes::Refused
     }
 
-    /// Why it is left out as a replica: it does not replicate, or lags more than it may, or still lags too
-    /// much to come back. A primary never is.
+    /// Returns why a replica is not used: it does not replicate, or it lags more than its limit, or it still
+    /// lags too much to come back. For a primary it returns none.
     pub fn replica_fault(&self) -> Option<Rejection> {
         if self.role == Some(Role::Primary) {
             return None;
@@ -163,7 +163,7 @@ impl Backend {
                 Some(Rejection::LagUnknown)
             }
             Lag::Unknown | Lag::Behind(_) if self.standing.is_lagging(self.lag_limit.max) => {
-                // One that comes back only with less than the limit is told that.
+                // A replica that is left out comes back only with less lag than the limit: report that smaller value.
                 let max = match lag.exceeds(self.lag_limit.max) {
                     true => self.lag_limit.max,
                     false => self.standing.lag_return(),
@@ -175,18 +175,18 @@ impl Backend {
         }
     }
 
-    /// Is it left out as a replica?
+    /// Whether it is a replica that is not used at present.
     pub fn is_left_out(&self) -> bool {
         self.replica_fault().is_some()
     }
 
-    /// Are all its places taken?
+    /// Whether it has as many sessions as it may carry.
     pub fn is_full(&self) -> bool {
         self.sessions_max
             .is_some_and(|max| self.load.sessions() >= max)
     }
 
-    /// Why it takes nothing now that may go to such roles; none: it does.
+    /// Returns why it takes no session or statement for these roles now; none if it takes them.
     pub fn rejection(&self, roles: Roles) -> Option<Rejection> {
         let terms = Terms {
             cluster: self.cluster,
@@ -198,22 +198,22 @@ impl Backend {
         terms.accept(self).err()
     }
 
-    /// Has it no connection left, as far as was seen: neither of the server's nor of those that it may carry?
+    /// Whether no connection is left, as far as is known: it has reached `sessions_max` or the server's limit.
     pub fn has_no_connection_left(&self, now: Moment) -> bool {
         self.is_full() || self.load.is_server_full(now)
     }
 
-    /// Takes a place for one session, or none when it is full.
+    /// Takes a slot for one session; none if the backend is full.
     pub fn begin(&self) -> Option<SessionSlot> {
         self.load.begin(self.sessions_max)
     }
 }
 
-/// Names a backend through all snapshots of one process.
+/// The id of a backend, the same in all snapshots of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BackendId(pub u32);
 
-/// Where to connect to.
+/// An address to which the proxy connects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// An address that a name was resolved to, or that was configured.
@@ -262,7 +262,7 @@ pub enum Roles {
 }
 
 impl Roles {
-    /// May one go to a backend of this role? Where it is not known, only if none is asked for.
+    /// Whether a backend of this role is allowed. A backend of unknown role is allowed only for [`Roles::Any`].
     pub fn allow(self, role: Option<Role>) -> bool {
         match self {
             Roles::Primary => role == Some(Role::Primary),
@@ -277,36 +277,36 @@ impl Roles {
 pub enum Vicinity {
     /// In this proxy's zone: preferred.
     Near,
-    /// Anywhere else, or nobody has said.
+    /// In another zone, or no zone is configured.
     #[default]
     Far,
 }
 
-/// What a backend is there for.
+/// Whether a backend takes new work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Duty {
-    /// To serve.
+    /// It takes sessions and statements.
     #[default]
     Serving,
-    /// To become free: what runs there ends, and nothing new comes.
+    /// It becomes free: running work may end, and no new work goes to it.
     Draining,
-    /// Nothing: what ran there has been cut, and nothing new comes.
+    /// It is out of use: its sessions were cut off, and no new work goes to it.
     Disabled,
 }
 
 /// Whether a server takes writes from ordinary accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Writes {
-    /// Nobody has asked.
+    /// Not yet asked.
     #[default]
     Unknown,
-    /// It does.
+    /// The server takes writes.
     Taken,
     /// It is read-only.
     Refused,
 }
 
-/// What becomes of a replica while nobody knows how far it lags.
+/// Whether a replica is used while its lag is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnknownLag {
     /// It is used.
@@ -319,28 +319,28 @@ pub enum UnknownLag {
 /// What kind of server a backend is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Of which family.
+    /// MySQL or MariaDB.
     pub family: Family,
-    /// As it names it.
+    /// The version string that the server reports.
     pub version: String,
 }
 
-/// What was last seen of a backend.
+/// Whether a backend was reachable at the last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
     /// It answered.
     Up {
-        /// Since when it does.
+        /// When it came up.
         since: Moment,
     },
-    /// It could not be reached, or did not greet.
+    /// It could not be reached, or it sent no greeting.
     Down {
-        /// Since when.
+        /// When it went down.
         since: Moment,
-        /// As logged and told to clients.
+        /// The reason, as it is logged and sent to clients.
         cause: String,
     },
-    /// Nobody tried yet. It counts as usable, or no first session could begin.
+    /// No attempt was made yet. It counts as usable, because otherwise no first session could begin.
     Unknown,
 }
 
@@ -361,42 +361,42 @@ impl fmt::Display for Health {
     }
 }
 
-/// How a session's backend is chosen among those usable.
+/// How a session's backend is chosen among the usable ones.
 ///
-/// A backend in slow start counts with a weight that grows linearly from almost nothing to its
-/// own; where weights play no part it is passed over as often as it lacks of its share.
+/// In slow start, a backend's weight grows linearly from almost zero to its configured weight. If the
+/// policy does not use weights, the backend is skipped in proportion to its missing share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Policy {
     /// The fewest sessions in proportion to the weight; the first in order wins ties (MySQL
     /// Proxy's shortest queue first).
     #[default]
     FewestSessions,
-    /// Each in turn, whatever its weight.
+    /// The backends take turns, whatever their weights.
     RoundRobin,
-    /// Each as often as its weight says, spread evenly.
+    /// Each backend is chosen as often as its weight says, spread evenly.
     Weighted,
-    /// The less loaded of two drawn at random: nearly as even as [`Policy::FewestSessions`], and
-    /// several proxies do not all run to the same backend.
+    /// The less loaded of two random backends: nearly as even as [`Policy::FewestSessions`], and
+    /// several proxies do not all choose the same backend.
     RandomOfTwo,
-    /// The first in order: the others stand by.
+    /// The first usable backend in configuration order; the others are standbys.
     Ordered,
 }
 
-/// How a statement's backend is chosen among those that would do. Slow start is as with [`Policy`].
+/// How a statement's backend is chosen among the suitable ones. Slow start works as for [`Policy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ReadPolicy {
-    /// The fewest statements of this worker's in flight in proportion to the weight; of several with
-    /// as few, each as often as its weight says.
+    /// The backend with the fewest of this worker's statements in flight, in proportion to its weight. Among
+    /// equal ones, each is chosen as often as its weight says.
     #[default]
     FewestInFlight,
-    /// Of two drawn at random one or the other, the sooner the faster it answers, the less it has in
-    /// flight and the more it weighs.
+    /// One of two random backends. The probability of one is higher if it answers faster, has fewer statements
+    /// in flight, and has more weight.
     Latency,
-    /// Each in turn, whatever its weight.
+    /// The backends take turns, whatever their weights.
     RoundRobin,
-    /// Each as often as its weight says, spread evenly.
+    /// Each backend is chosen as often as its weight says, spread evenly.
     Weighted,
-    /// The one that the session's last read went to, which is the caller's to remember; for a first
-    /// one as [`ReadPolicy::FewestInFlight`].
+    /// The backend of the session's last read, which the caller remembers; the first read is placed as
+    /// by [`ReadPolicy::FewestInFlight`].
     Sticky,
 }

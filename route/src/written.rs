@@ -1,4 +1,4 @@
-//! What has been written, as far as reads that come later must see it: by one session, or by all.
+//! The writes that later reads must see: of one session, or of all sessions.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,30 +6,30 @@ use arc_swap::ArcSwap;
 
 use crate::Position;
 
-/// What one session has written.
+/// The writes of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Written {
-    /// Nothing: any replica will do.
+    /// No writes: any replica is suitable.
     #[default]
     Nothing,
-    /// This: a replica that has it will do.
+    /// Writes up to this position: a replica that has it is suitable.
     UpTo(Position),
-    /// Something, and nobody knows where in the stream: only the primary will do.
+    /// Writes with an unknown position: only the primary is suitable.
     Unknown,
 }
 
-/// Pieces that one session's position is made of at most. A session that writes among many others
-/// gathers a gap with each write; filled, they ask for more than its own writes, never for less.
+/// The most pieces of one session's position. If a session writes between other sessions' writes, each write adds
+/// a gap. With the gaps filled, a read waits for more than the session's own writes, never for less.
 const PIECES_MAX: usize = 16;
 
 impl Written {
-    /// Nothing, which all sessions share that have written nothing.
+    /// Returns the shared value of all sessions that have written nothing.
     pub fn nothing() -> Arc<Self> {
         static NOTHING: LazyLock<Arc<Written>> = LazyLock::new(Arc::default);
         Arc::clone(&NOTHING)
     }
 
-    /// The server said that this was written.
+    /// Adds a write at the position that the server has reported.
     pub fn add(&mut self, position: &Position) {
         match self {
             Written::Nothing if position.is_empty() => (),
@@ -40,18 +40,18 @@ impl Written {
             }
             Written::Unknown => (),
         }
-        // Condensed, more than that means more servers than a cluster has.
+        // More pieces than that after condensing mean more servers than a cluster can have.
         if matches!(self, Written::UpTo(position) if position.pieces() > PIECES_MAX * 4) {
             *self = Written::Unknown;
         }
     }
 
-    /// Something was written of which the server did not say where.
+    /// Adds a write whose position the server did not report.
     pub fn add_unknown(&mut self) {
         *self = Written::Unknown;
     }
 
-    /// Its position, where it has one.
+    /// Returns the position, if it is known.
     pub fn position(&self) -> Option<&Position> {
         match self {
             Written::UpTo(position) => Some(position),
@@ -60,8 +60,8 @@ impl Written {
     }
 }
 
-/// What all sessions of this process have written to a cluster, for reads that must see all of it.
-/// It is touched by writes under that level of consistency only.
+/// The writes of all sessions of this process to a cluster, for reads that must see all of them.
+/// Only writes under that level of consistency change it.
 #[derive(Debug, Default)]
 pub struct WrittenByAll(ArcSwap<Written>);
 
@@ -75,18 +75,18 @@ impl WrittenByAll {
         });
     }
 
-    /// Adds a write of which nobody knows where it is.
+    /// Adds a write with an unknown position.
     pub fn add_unknown(&self) {
         self.0.store(Arc::new(Written::Unknown));
     }
 
-    /// A primary has told where it is, and that holds all that had been written `before`, whatever that
-    /// was. What was written since then would be lost, so where there is some nothing changes.
+    /// Sets the position that a primary has reported, which contains all writes of `before`. If a session has
+    /// written since then, nothing changes, because that write would be lost.
     pub fn know(&self, before: &Arc<Written>, position: Written) {
         self.0.compare_and_swap(before, Arc::new(position));
     }
 
-    /// What was written up to now.
+    /// Returns all writes up to now.
     pub fn now(&self) -> Arc<Written> {
         self.0.load_full()
     }

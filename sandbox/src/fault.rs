@@ -1,4 +1,4 @@
-//! Why the sandbox could not be set up: a sentence, and the end of the log that tells more.
+//! Why the sandbox could not be set up: a sentence, and the end of a log with details.
 
 use std::fmt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 /// Lines of a log that are shown with a fault.
 const LOG_LINES: usize = 40;
 
-/// Something that ended the sandbox or kept it from starting.
+/// An error that ended the sandbox or prevented its start.
 #[derive(Debug)]
 pub struct Fault {
     text: String,
@@ -14,7 +14,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault told by `text` alone, a sentence without its full stop.
+    /// A fault with only `text`, a sentence without its full stop.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -22,7 +22,7 @@ impl Fault {
         }
     }
 
-    /// Adds the end of `log`, read now: the file goes when the sandbox does.
+    /// Adds the end of `log`. It is read now, because the file is removed with the sandbox.
     pub fn with_log(mut self, log: &Path) -> Self {
         self.log_tail = std::fs::read(log)
             .ok()
@@ -62,7 +62,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Turns any error into a fault that first says what was being done.
+/// Turns any error into a fault that first names the failed action.
 pub trait During<T> {
     /// `doing` completes "could not …".
     fn during(self, doing: impl fmt::Display) -> Result<T, Fault>;

@@ -1,5 +1,5 @@
-//! The sandbox's folder and its cleaner, the small process that ends the servers and removes the
-//! folder when the sandbox is over: after Ctrl-C, after a failed start, after SIGKILL.
+//! The sandbox's folder and its cleaner: a small process that ends the servers and removes the
+//! folder when the sandbox has ended, also after Ctrl-C, a failed start, or SIGKILL.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -13,7 +13,7 @@ use super::fault::{During, Fault};
 /// The longest path of a Unix socket, in bytes; macOS has the smallest of all systems.
 const SOCKET_PATH_BYTES_MAX: usize = 103;
 
-/// A private folder (mode 0700) that ends with the sandbox.
+/// A private folder (mode 0700) that is removed when the sandbox ends.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -21,10 +21,10 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder, at `wanted` or under the system's folder for temporary files.
+    /// Makes the folder, at `wanted` or in the system's folder for temporary files.
     ///
     /// # Errors
-    /// When `wanted` holds anything, is too long for the servers' sockets, or cannot be made.
+    /// `wanted` is not empty, is too long for the servers' sockets, or cannot be made.
     pub fn create(wanted: Option<&Path>) -> Result<Self, Fault> {
         let path = match wanted {
             Some(path) => make(path)?,
@@ -34,13 +34,13 @@ impl Folder {
                 .during("make a temporary folder")?
                 .keep(),
         };
-        // Links are resolved once, so that command lines and the cleaner spell the path alike.
+        // Links are resolved once, so that command lines and the cleaner use the same path.
         let path = path.canonicalize().during("find the sandbox's folder")?;
         let cleaner = cleaner(&path).during("start the sandbox's cleaner (sh)")?;
         Ok(Self { path, cleaner })
     }
 
-    /// Where it is: absolute, without links.
+    /// Its path: absolute, without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -48,7 +48,7 @@ impl Folder {
     /// Ends every server in the folder and removes it.
     ///
     /// # Errors
-    /// When something of it is left.
+    /// Parts of the folder could not be removed.
     pub fn remove(mut self) -> Result<(), Fault> {
         drop(self.cleaner.stdin.take());
         let _ = self.cleaner.wait();
@@ -62,7 +62,7 @@ impl Folder {
     }
 }
 
-/// Makes the folder somebody named; an empty one may stand there already.
+/// Makes the folder that the user has named. It may exist already, if it is empty.
 fn make(path: &Path) -> Result<PathBuf, Fault> {
     let path = std::path::absolute(path).during("find the current folder")?;
     let doing = format!("make the sandbox's folder {}", path.display());
@@ -81,7 +81,7 @@ fn make(path: &Path) -> Result<PathBuf, Fault> {
     }
 }
 
-/// Starts the cleaner, in a process group of its own so that the terminal's Ctrl-C passes it by.
+/// Starts the cleaner, in its own process group, so that the terminal's Ctrl-C does not reach it.
 fn cleaner(folder: &Path) -> io::Result<Child> {
     Command::new("sh")
         .args([

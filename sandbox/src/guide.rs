@@ -1,4 +1,4 @@
-//! What the sandbox tells: how to connect, what to look at, what has just happened.
+//! The sandbox's guide: how to connect, and commands to try.
 
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
@@ -10,21 +10,20 @@ use super::replication::Cluster;
 use super::server::Server;
 use super::watch::AWAY;
 
-/// Where the proxy listens.
+/// The addresses on which the proxy listens.
 #[derive(Debug, Clone, Copy)]
 pub struct Doors {
     /// Sessions that share backend connections.
     pub pooled: SocketAddr,
     /// Sessions with a backend connection of their own.
     pub transparent: SocketAddr,
-    /// The proxy's own tables.
+    /// The admin port.
     pub admin: SocketAddr,
-    /// The same over HTTP.
+    /// The HTTP port.
     pub http: SocketAddr,
 }
 
-/// The page that is shown when everything runs: where things are, commands to paste, and last where all of it
-/// is to be seen.
+/// The page that is shown when everything runs: addresses and files, commands to paste, and at the end the dashboard.
 pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, shown: GuideOptions) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
@@ -37,16 +36,16 @@ pub fn guide(cluster: &Cluster, doors: Doors, folder: &Path, shown: GuideOptions
     page
 }
 
-/// What the guide shows besides.
+/// Optional parts of the guide.
 #[derive(Debug, Clone, Copy)]
 pub struct GuideOptions {
-    /// That clients use the servers.
+    /// Says that the sandbox's own clients use the servers.
     pub load: bool,
     /// The history of the schemas.
     pub history: bool,
 }
 
-/// A change of a table, and how it is seen afterwards.
+/// Shows a change of a table, and how to see it afterwards.
 fn write_history(page: &mut String, doors: Doors, folder: &Path) -> fmt::Result {
     let client = client();
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("pilotfish"));
@@ -55,7 +54,7 @@ fn write_history(page: &mut String, doors: Doors, folder: &Path) -> fmt::Result 
         "\nThe proxy follows the primary, and keeps what the schemas were. A change, and what it has changed:"
     )?;
     let alter = login(client, doors.pooled, ALTER);
-    // MariaDB tells the time of a statement in whole seconds.
+    // MariaDB reports the time of a statement in whole seconds.
     writeln!(page, "  before=$(date -u '+%F %T'); sleep 1; {alter}")?;
     writeln!(
         page,
@@ -132,7 +131,7 @@ fn write_guide(page: &mut String, cluster: &Cluster, doors: Doors, folder: &Path
     writeln!(page, "  {}/*/server.log", folder.display())
 }
 
-/// Where to look first.
+/// Shows where to look first.
 fn write_dashboard(page: &mut String, doors: Doors, load: bool) -> fmt::Result {
     if load {
         writeln!(
@@ -146,7 +145,7 @@ fn write_dashboard(page: &mut String, doors: Doors, load: bool) -> fmt::Result {
     writeln!(page, "  http://{}/\n", doors.http)
 }
 
-/// What there is to see of connections that many clients share.
+/// Shows connections that many clients share.
 fn write_pooling(page: &mut String, client: &str, primary: &Server, doors: Doors) -> fmt::Result {
     writeln!(
         page,
@@ -170,7 +169,7 @@ fn write_pooling(page: &mut String, client: &str, primary: &Server, doors: Doors
 const CROWD: usize = 50;
 const STAY_SECONDS: u32 = 30;
 
-/// A shell's line that lets many clients in, ten a second, who ask one thing and then do nothing.
+/// A shell command that starts many clients, ten a second, each of which sends one query and then is idle.
 fn crowd(client: &str, address: SocketAddr) -> String {
     let one = login(client, address, " -nN");
     format!(
@@ -193,7 +192,7 @@ const WRITE: &str =
     " -e \"INSERT INTO city (name, country, population) VALUES ('Pilotfish', 'PRT', 1)\"";
 const READ: &str = " -e \"SELECT @@hostname, @@port, city.* FROM city WHERE name = 'Pilotfish'\"";
 
-/// A client's command line for the newcomer's account.
+/// A client's command line for the account `app`.
 fn login(client: &str, address: SocketAddr, tail: &str) -> String {
     format!(
         "{client} -h{} -P{} -uapp -papp demo{tail}",
@@ -202,12 +201,12 @@ fn login(client: &str, address: SocketAddr, tail: &str) -> String {
     )
 }
 
-/// The pid file holds the right process also after the server has been started again.
+/// A command that kills a server. The pid file is right also after the server was started again.
 fn kill(server: &Server) -> String {
     format!("kill -9 $(cat {})", server.pid_file().display())
 }
 
-/// The client that is installed; `mariadb` when none is.
+/// The installed client program; `mariadb` if none is installed.
 fn client() -> &'static str {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_here = |name: &&str| {

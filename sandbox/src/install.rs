@@ -1,5 +1,5 @@
-//! Where a server comes from when this machine has none: the distribution's packages on Debian and
-//! its kin, a word of advice elsewhere.
+//! Installs a server if this machine has none: from the distribution's packages on Debian and
+//! its derivatives. On other systems it gives advice.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use super::fault::{During, Fault};
 use super::messages::print;
 
-/// Names of the packages over the releases, newest first. They hold the programs alone: unlike
-/// `mariadb-server` they bring no service, so nothing starts on port 3306.
+/// Names of the packages in the releases, newest first. They contain the programs only: unlike
+/// `mariadb-server` they install no service, so no server starts on port 3306.
 const PACKAGES: [[&str; 2]; 3] = [
     ["mariadb-server-core", "mariadb-client-core"],
     ["mariadb-server-core-10.6", "mariadb-client-core-10.6"],
@@ -18,8 +18,8 @@ const PACKAGES: [[&str; 2]; 3] = [
 /// Installs MariaDB from the distribution's packages.
 ///
 /// # Errors
-/// When this system has no apt, this account may not install, or apt fails; the text says what to
-/// do by hand.
+/// This system has no apt, this account may not install packages, or apt fails. The text says what the
+/// user can do by hand.
 pub fn install() -> Result<(), Fault> {
     if !Path::new("/usr/bin/apt-get").exists() {
         return Err(Fault::new(format!(
@@ -35,7 +35,7 @@ pub fn install() -> Result<(), Fault> {
         ));
     }
     print("no MariaDB or MySQL server here: installing MariaDB from the distribution's packages");
-    // Lists are often missing in a container and out of date elsewhere.
+    // Package lists are often missing in a container, and out of date on other systems.
     if let Err(fault) = apt_get(root, &["update"]) {
         print(format_args!(
             "{fault}; going on with the lists that are here"
@@ -50,7 +50,7 @@ pub fn install() -> Result<(), Fault> {
     apt_get(root, &arguments)
 }
 
-/// Runs apt-get with its output in view.
+/// Runs apt-get, and shows its output.
 fn apt_get(root: bool, arguments: &[&str]) -> Result<(), Fault> {
     let mut words = vec!["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"];
     words.extend(arguments);

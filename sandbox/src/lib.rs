@@ -1,5 +1,5 @@
-//! `pilotfish sandbox`: a private primary with replicas and the proxy in front of them, for trying
-//! things out; gone without a trace on Ctrl-C.
+//! `pilotfish sandbox`: a private primary with replicas and the proxy in front of them, for
+//! experiments. Ctrl-C removes everything.
 //!
 //! ```text
 //! run ──► find or install a server program        server.rs, install.rs
@@ -48,19 +48,19 @@ use replication::{Cluster, MONITOR_PASSWORD};
 use server::{Program, Server, ServerRole};
 use watch::{Interrupts, ThreadChannels};
 
-/// What the sandbox asks of the proxy.
+/// The sandbox's orders for the proxy.
 pub struct Assignment {
-    /// What to serve.
+    /// The configuration to run with.
     pub config: Config,
-    /// To be called once, when clients can connect.
+    /// The proxy calls it once, when clients can connect.
     pub ready: Box<dyn FnOnce() + Send>,
-    /// Resolves when the sandbox is to end: the proxy drains and returns. Once it is ready, SIGINT
-    /// and SIGTERM are the proxy's own to hear; SIGHUP, and whatever came before, ends it this way.
+    /// Resolves when the sandbox must end: then the proxy drains and returns. After the proxy is ready, it handles
+    /// SIGINT and SIGTERM itself. SIGHUP, and signals before that, end it through this channel.
     pub stop: oneshot::Receiver<()>,
 }
 
-/// Runs the sandbox until Ctrl-C. `serve` runs the proxy on this thread and returns when it has
-/// ended; its exit code is the sandbox's.
+/// Runs the sandbox until Ctrl-C. `serve` runs the proxy on this thread and returns when the proxy has
+/// ended. Its exit code is the sandbox's exit code.
 pub fn run(
     arguments: &SandboxArguments,
     entropy: Entropy,
@@ -140,10 +140,10 @@ fn play(
     Ok(code)
 }
 
-/// What a shell calls a program that Ctrl-C has ended.
+/// The exit code that shells use for a program that Ctrl-C has ended.
 const INTERRUPTED: u8 = 130;
 
-/// The program named, else the one this machine has, else a fresh one from its packages.
+/// The named program, or else the program on this machine, or else a newly installed one from packages.
 fn find_or_install(named: Option<&Path>, entropy: &Entropy) -> Result<Program, Fault> {
     if let Some(path) = named {
         return Program::at(path, entropy);
@@ -155,8 +155,8 @@ fn find_or_install(named: Option<&Path>, entropy: &Entropy) -> Result<Program, F
     Program::find(entropy).ok_or_else(|| Fault::new("a server was installed, yet none is found"))
 }
 
-/// Takes the address where the proxy will listen: the one named, else the usual port, else, that being taken, a
-/// free one. It stays taken while the servers start, so that another sandbox chooses another one.
+/// Takes the address on which the proxy will listen: the named address, or else the usual port, or else a free port if
+/// the usual one is taken. It holds the address while the servers start, so that another sandbox chooses another one.
 fn hold(named: Option<SocketAddr>, usual: u16) -> Result<TcpListener, Fault> {
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, usual));
     let wanted = named.unwrap_or(usual);
@@ -178,7 +178,7 @@ fn hold_free() -> Result<TcpListener, Fault> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during("find a free port")
 }
 
-/// Starts the servers; `None` when a signal came first.
+/// Starts the servers; `None` if a signal came first.
 fn set_up(
     runtime: &Runtime,
     mut interrupts: Interrupts,
@@ -195,20 +195,20 @@ fn set_up(
     Ok(cluster.map(|cluster| (cluster, interrupts)))
 }
 
-/// What stands when the proxy is to run.
+/// Everything that is set up before the proxy runs.
 struct Scene {
     cluster: Cluster,
     interrupts: Interrupts,
     doors: Doors,
-    /// Its addresses, until the proxy listens there itself.
+    /// The proxy's addresses, held until the proxy listens there itself.
     held: Vec<TcpListener>,
-    /// Clients of the sandbox's own, if there are to be any.
+    /// The sandbox's own clients, if they are wanted.
     load: Option<Load>,
-    /// The folder of the schemas' history, if it is to be kept.
+    /// The folder of the schemas' history, if it is kept.
     history: Option<PathBuf>,
 }
 
-/// Runs the proxy in front of the servers on this thread, and looks after the servers on another.
+/// Runs the proxy in front of the servers on this thread, and watches the servers on another thread.
 fn serve_before(
     runtime: Runtime,
     scene: Scene,
@@ -247,10 +247,10 @@ fn serve_before(
     })
 }
 
-/// The proxy's configuration: the plain command's defaults, these backends, the newcomer's account so
-/// that sessions are pooled, a listener beside where they are not, the admin port, which may show values as
-/// none is anybody's, a quick end, no more sessions than a laptop's limit of open files allows without a
-/// warning, and probes that soon see a server that is back.
+/// The proxy's configuration: the defaults of the plain command, with these backends. The account `app` lets
+/// sessions be pooled; a second listener has sessions that are not pooled. The admin port shows values, because
+/// the data is not private. The end is quick. Sessions stay below a laptop's limit of open files, so that there is
+/// no warning. Probes soon notice a server that is back.
 fn proxy_config(cluster: &Cluster, doors: Doors, load: bool) -> Config {
     let mut accounts = vec![account("app")];
     if load {
@@ -308,11 +308,11 @@ fn account(user: &str) -> AccountConfig {
     }
 }
 
-/// At Ctrl-C nobody at a terminal waits longer for a running statement.
+/// How long running statements may take after Ctrl-C: users at a terminal do not wait longer.
 const TIMEOUT_DRAIN: Duration = Duration::from_secs(2);
-/// Twice what each server of the sandbox takes.
+/// Twice as many sessions as each server of the sandbox accepts.
 const SESSIONS_MAX: usize = 1_000;
-/// Somebody watches.
+/// Short, because a user watches how servers come back.
 const PROBE_INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 fn backend(server: &Server) -> BackendConfig {

@@ -1,5 +1,5 @@
-//! `--load`: a few clients of the sandbox's own that use its small world all the time, modestly, so that
-//! whoever looks at the tables or the dashboard sees something move.
+//! `--load`: a few clients of the sandbox itself that use its sample data all the time, at a low rate, so that
+//! the tables and the dashboard show some activity.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,35 +14,35 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use wire::bound_values::BoundValue;
 
-/// The account that they use, and its password.
+/// The account of the clients, and its password.
 pub const USER: &str = "load";
 
-/// How many there are.
+/// The number of clients.
 pub const CLIENTS: u64 = 6;
 
-/// The longest pause between two things that one of them does; the usual one is half of it. So all of them
-/// together ask some 200 statements a second, a few percent of a laptop's core.
+/// The longest pause between two acts of a client; the average is half of it. So all clients together
+/// send about 200 statements a second, which takes a few percent of a laptop's core.
 const PAUSE_MAX: Duration = Duration::from_millis(60);
 
-/// How long one that was cut off, or not let in, stays away.
+/// How long a client waits after it was disconnected or refused.
 const AWAY: Duration = Duration::from_secs(1);
 
-/// How long the proxy may take to let one in.
+/// How long a login may take.
 const TIMEOUT_LOGIN: Duration = Duration::from_secs(30);
 
-/// The most that an answer may bring: all cities.
+/// The limits of an answer: all cities fit.
 const BOUNDS: ResultBounds = ResultBounds {
     rows: 1_000,
     bytes: 1 << 20,
 };
 
-/// Cities of the small world are numbered from 1.
+/// The number of cities in the sample data. Their ids begin at 1.
 const CITIES: u64 = 22;
 
-/// Countries among which they choose.
+/// The countries from which the clients choose.
 const COUNTRIES: [&str; 5] = ["BRA", "DEU", "IND", "JPN", "PRT"];
 
-/// What a client does next.
+/// An act of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     /// A prepared read by the primary key.
@@ -65,11 +65,11 @@ enum Act {
     Misspelling,
     /// A key that is there already.
     Duplicate,
-    /// The client goes, and comes back as another session.
+    /// The client disconnects, and connects again as another session.
     Leave,
 }
 
-/// How often each is done, in a thousand.
+/// How often each act occurs, of a thousand.
 const SHARES: [(Act, u64); 11] = [
     (Act::City, 430),
     (Act::Largest, 210),
@@ -87,14 +87,14 @@ const SHARES: [(Act, u64); 11] = [
 /// The clients.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where they connect.
+    /// The address to which the clients connect.
     pub address: SocketAddr,
     /// Random bytes for their logins.
     pub entropy: Entropy,
 }
 
 impl Load {
-    /// All of them, until this is dropped.
+    /// Runs all clients until the future is dropped.
     pub async fn run(self) {
         let mut clients = JoinSet::new();
         for seed in 0..CLIENTS {
@@ -114,7 +114,7 @@ async fn client(load: Load, mut dice: Dice) {
     }
 }
 
-/// A client's session, with what it has prepared by its text.
+/// A client's session, with its prepared statements by their texts.
 struct LoadSession {
     client: BackendClient,
     prepared: HashMap<&'static str, PreparedStatement>,
@@ -139,12 +139,12 @@ impl LoadSession {
         })
     }
 
-    /// Runs a statement; what it brings is not looked at.
+    /// Runs a statement, and ignores its result.
     async fn run(&mut self, statement: &str) -> Result<(), ClientError> {
         self.client.ask(statement, BOUNDS).await.map(drop)
     }
 
-    /// The same for a statement that is prepared when it is first used.
+    /// Executes a statement, which is prepared at its first use.
     async fn execute(
         &mut self,
         text: &'static str,
@@ -160,7 +160,7 @@ impl LoadSession {
     }
 }
 
-/// Until the client leaves, or is cut off.
+/// Runs a session until the client leaves, or is disconnected.
 async fn session(load: &Load, dice: &mut Dice) -> Result<(), ClientError> {
     let mut session = LoadSession::open(load).await?;
     loop {
@@ -170,7 +170,7 @@ async fn session(load: &Load, dice: &mut Dice) -> Result<(), ClientError> {
             return Ok(());
         }
         match perform(&mut session, act, dice).await {
-            // What a server refuses is nothing that a client goes for.
+            // An error of the server does not end the session.
             Err(error) if error.server.is_none() => return Err(error),
             Ok(()) | Err(_) => {}
         }
@@ -242,7 +242,7 @@ async fn perform(session: &mut LoadSession, act: Act, dice: &mut Dice) -> Result
     }
 }
 
-/// A family moves to the next city. Rows are locked in one order, so nobody waits in a circle.
+/// A family moves to the next city. Rows are always locked in the same order, so there is no deadlock.
 async fn relocate(session: &mut LoadSession, city: u64) -> Result<(), ClientError> {
     let from = city.min(CITIES - 1);
     session.run("START TRANSACTION").await?;

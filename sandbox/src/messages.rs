@@ -1,14 +1,14 @@
-//! What the sandbox says while it runs.
+//! The sandbox's messages while it runs.
 
 use std::fmt::Display;
 use std::io::Write as _;
 
-/// A line for the person at the terminal. Nobody listening is no reason to stop.
+/// Prints a line for the user at the terminal. If it cannot be written, the sandbox goes on.
 pub fn print(text: impl Display) {
     let _ = writeln!(std::io::stdout(), "sandbox: {text}");
 }
 
-/// The same on standard error, for what went wrong.
+/// Prints an error to standard error.
 pub fn print_error(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "sandbox: {text}");
 }

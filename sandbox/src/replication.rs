@@ -1,4 +1,4 @@
-//! The sandbox's servers together: a primary with accounts and a small world in it, and replicas
+//! The sandbox's servers together: a primary with accounts and sample data, and replicas
 //! that follow it by GTID.
 
 use std::fs::File;
@@ -16,7 +16,7 @@ use super::server::{Family, Program, Server};
 /// How long a replica may take to catch up, in seconds.
 const CATCH_UP_SECONDS: u32 = 60;
 
-/// The most that an answer may bring: a row of a few dozen columns, or a list of GTIDs.
+/// The limits of an answer: a row of a few dozen columns, or a list of GTIDs, fits.
 const BOUNDS: ResultBounds = ResultBounds {
     rows: 16,
     bytes: 1 << 20,
@@ -30,12 +30,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a primary and `replicas` replicas under `folder`; returns once every replica has all
-    /// that the primary has.
+    /// Starts a primary and `replicas` replicas in `folder`. Returns when every replica has caught up with the primary.
     ///
     /// # Errors
-    /// When a server does not start or does not follow. What runs by then is left to the folder's
-    /// cleaner.
+    /// A server does not start, or does not follow. The folder's cleaner ends the servers that run by then.
     pub async fn start(program: Program, folder: &Path, replicas: usize) -> Result<Self, Fault> {
         let program = Arc::new(program);
         let servers = (1..=replicas + 1)
@@ -61,7 +59,7 @@ impl Cluster {
         &self.servers[1..]
     }
 
-    /// Makes the replicas follow, fills the primary and waits until the replicas have it all.
+    /// Makes the replicas follow, fills the primary, and waits until the replicas have caught up.
     async fn replicate(&self) -> Result<(), Fault> {
         let password = random_word().during("read /dev/urandom")?;
         let mut primary = self.primary().connect().await?;
@@ -101,10 +99,10 @@ async fn start_all(servers: Vec<Server>) -> Result<Vec<Server>, Fault> {
     Ok(started)
 }
 
-/// Of the account with which the proxy asks the servers about their replication.
+/// The password of the account with which the proxy asks the servers about their replication.
 pub const MONITOR_PASSWORD: &str = "monitor";
 
-/// Of the account with which the proxy follows the primary, if it is told to.
+/// The password of the account with which the proxy follows the primary, if the history is kept.
 pub const HISTORY_PASSWORD: &str = "history";
 
 /// Makes the accounts and the `demo` schema on the primary.
@@ -130,7 +128,7 @@ async fn fill(
         format!("GRANT ALL ON demo.* TO '{}'@'%'", load::USER),
         format!("CREATE USER monitor@'%' IDENTIFIED{plugin} BY '{MONITOR_PASSWORD}'"),
         format!("GRANT {monitors} ON *.* TO monitor@'%'"),
-        // To see the definitions of all views, triggers and routines.
+        // The account must see the definitions of all views, triggers and routines.
         "GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO monitor@'%'".to_owned(),
         format!("CREATE USER history@'%' IDENTIFIED{plugin} BY '{HISTORY_PASSWORD}'"),
         "GRANT REPLICATION SLAVE, SELECT, SHOW VIEW, TRIGGER, EVENT ON *.* TO history@'%'"
@@ -145,7 +143,7 @@ async fn fill(
     Ok(())
 }
 
-/// The position behind everything written so far.
+/// The position after everything that was written so far.
 async fn written(primary: &mut BackendClient, family: Family) -> Result<String, ClientError> {
     let position = match family {
         Family::MariaDb => "SELECT @@GLOBAL.gtid_binlog_pos",
@@ -211,7 +209,7 @@ async fn follow(
         .map_err(|fault: Fault| fault.with_log(&replica.log()))
 }
 
-/// What the replica says about why it does not follow.
+/// The replica's own error that says why it does not follow.
 async fn replication_error(replica: &mut BackendClient) -> Result<String, ClientError> {
     let status = replica.query("SHOW REPLICA STATUS", BOUNDS).await?;
     let row = status.rows.into_iter().next().unwrap_or_default();
@@ -229,7 +227,7 @@ async fn replication_error(replica: &mut BackendClient) -> Result<String, Client
     })
 }
 
-/// A password that nobody needs to know.
+/// A random password, which no user needs to know.
 fn random_word() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

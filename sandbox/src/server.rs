@@ -1,4 +1,4 @@
-//! One server of the sandbox: its program found, its data initialised, its process started.
+//! One server of the sandbox: finds its program, initialises its data, starts its process.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -21,12 +21,12 @@ use super::fault::{During, Fault};
 
 /// How long a server may take until it answers; a first start on a slow disk takes seconds.
 const TIMEOUT_START: Duration = Duration::from_secs(90);
-/// Time between two looks whether a starting server answers.
+/// Time between two checks whether a starting server answers.
 const START_POLL: Duration = Duration::from_millis(50);
-/// Attempts to start with a free port, which another program may take before the server does.
+/// Attempts to start with a free port, because another program may take the port before the server does.
 const PORT_ATTEMPTS: usize = 3;
 
-/// Folders in which packages put the server, besides those of PATH.
+/// Folders in which packages put the server, besides the folders of PATH.
 const FOLDERS: [&str; 8] = [
     "/usr/sbin",
     "/usr/libexec",
@@ -38,18 +38,18 @@ const FOLDERS: [&str; 8] = [
     "/usr/local/opt/mysql/bin",
 ];
 
-/// What MariaDB runs before it lets anybody in: root, without a password, is left with the private
-/// socket. MySQL makes no other root in the first place.
+/// The statements that MariaDB runs before it accepts clients: root, who has no password, may then log in over
+/// the private socket only. MySQL makes no other root account.
 const ROOT_BY_SOCKET_ONLY: &str = "SET sql_log_bin = 0;
 DELETE FROM mysql.global_priv WHERE User = 'root' AND Host <> 'localhost';
 FLUSH PRIVILEGES;
 ";
 
-/// `Country` is `country`: on every system as on those whose file names have no case, so that what was
-/// written for one works on all.
+/// `Country` is the same table as `country`, on every system, as on systems whose file names ignore the case. So
+/// statements that were written on one system work on all.
 const NAMES_WITHOUT_CASE: &str = "--lower-case-table-names=1";
 
-/// Which of the two a server is.
+/// The family of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// MariaDB, 10.5 or newer.
@@ -90,7 +90,7 @@ impl Program {
     /// The server program at `path`.
     ///
     /// # Errors
-    /// When it does not run, is no server, or is too old.
+    /// The program does not run, is no server, or is too old.
     pub fn at(path: &Path, entropy: &Entropy) -> Result<Self, Fault> {
         let path = std::path::absolute(path).during("find the current folder")?;
         let output = std::process::Command::new(&path)
@@ -110,15 +110,15 @@ impl Program {
         })
     }
 
-    /// Fills `data` with a fresh set of system tables; root has no password there. `scratch` must
-    /// be this server's own: a server that starts removes what others keep in a shared one.
+    /// Fills `data` with new system tables, in which root has no password. `scratch` must be
+    /// this server's own folder: a server that starts removes other servers' files from a shared one.
     async fn initialise(&self, data: &Path, scratch: &Path, log: &Path) -> Result<(), Fault> {
         let mut command = match self.family {
             Family::MariaDb => self.install_db()?,
             Family::MySql => self.command("--initialize-insecure"),
         };
         if self.family == Family::MySql {
-            // It remembers how its data began, and starts with nothing else.
+            // MySQL stores this option in its data, and does not start with another value.
             command.arg(NAMES_WITHOUT_CASE);
         }
         command.args([flag("datadir", data), flag("tmpdir", scratch)]);
@@ -133,8 +133,8 @@ impl Program {
         Err(Fault::new(format!("could not initialise a server's data: {status}")).with_log(log))
     }
 
-    /// MariaDB's script that makes the system tables. It stands beside the server, in its sibling
-    /// `bin` or `scripts`, or on PATH.
+    /// MariaDB's script that makes the system tables. It is in the folder `bin` or `scripts` next to the server's
+    /// folder, or on PATH.
     fn install_db(&self) -> Result<Command, Fault> {
         let root = self.path.parent().and_then(Path::parent);
         let own = root
@@ -159,7 +159,7 @@ impl Program {
             command.arg(format!("--basedir={}", root.display()));
         }
         command.args([
-            // Accounts are by address: the host's own name need not be known.
+            // Accounts are by address, so the host's own name need not be known.
             "--force",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
@@ -170,7 +170,7 @@ impl Program {
         Ok(command)
     }
 
-    /// The server itself with one argument and nothing from this machine's option files.
+    /// The command for the server itself, with one argument, and without this machine's option files.
     fn command(&self, argument: &str) -> Command {
         let mut command = Command::new(&self.path);
         command.args(["--no-defaults", argument]);
@@ -178,7 +178,7 @@ impl Program {
         command
     }
 
-    /// A server run by root refuses to start unless told that this is meant.
+    /// Adds `--user=root` if root runs the server, because it refuses to start as root without that option.
     fn name_user(&self, command: &mut Command) {
         if self.as_root {
             command.arg("--user=root");
@@ -196,7 +196,7 @@ impl fmt::Display for Program {
     }
 }
 
-/// What `--version` says: the family and the version, or what is wrong with it.
+/// Reads the output of `--version`: the family and the version, or the reason why the program is unusable.
 fn read_version(text: &str) -> Result<(Family, String), String> {
     let version = text
         .split_once("Ver ")
@@ -232,18 +232,18 @@ fn read_version(text: &str) -> Result<(Family, String), String> {
 pub enum ServerRole {
     /// Takes the writes.
     Primary,
-    /// Follows the primary and takes no writes but its.
+    /// Follows the primary, and takes no other writes.
     Replica,
 }
 
-/// One server: a folder of its own, a port on the loopback address, a process while it runs.
+/// One server: its own folder, a port on the loopback address, and a process while it runs.
 #[derive(Debug)]
 pub struct Server {
     program: Arc<Program>,
-    /// What the sandbox calls it: `primary`, `replica-1`, …
+    /// Its name in the sandbox: `primary`, `replica-1`, …
     pub name: String,
     role: ServerRole,
-    /// Tells servers that replicate one another apart; from 1.
+    /// The server id in replication; from 1.
     id: usize,
     folder: PathBuf,
     /// Its port on 127.0.0.1; 0 before the first start.
@@ -252,11 +252,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// The sandbox's server number `id` under `sandbox`: 1 is the primary. Its folder is made, the
-    /// data not yet.
+    /// Makes the sandbox's server number `id` in the folder `sandbox`: 1 is the primary. It makes the server's folder,
+    /// but not its data.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// The folder cannot be made.
     pub fn new(program: &Arc<Program>, sandbox: &Path, id: usize) -> Result<Self, Fault> {
         let (name, role) = match id {
             1 => ("primary".to_owned(), ServerRole::Primary),
@@ -281,23 +281,23 @@ impl Server {
         })
     }
 
-    /// Makes this server's data from nothing.
+    /// Initialises this server's data.
     ///
     /// # Errors
-    /// When the server's own program fails; its log is shown.
+    /// The server's own program fails; the fault shows its log.
     pub async fn initialise(&self) -> Result<(), Fault> {
         self.program
             .initialise(&self.data(), &self.scratch(), &self.log())
             .await
     }
 
-    /// Takes over the data of a server that has not been started yet.
+    /// Copies the data of a server that has not been started yet.
     ///
     /// # Errors
-    /// When the files cannot be copied.
+    /// The files cannot be copied.
     pub fn copy_data_of(&self, other: &Self) -> Result<(), Fault> {
         copy_folder(&other.data(), &self.data()).during(format!("copy data for {}", self.name))?;
-        // MySQL's identity of a server; it makes another where there is none.
+        // The file with the server's identity in MySQL. MySQL makes a new one if it is missing.
         match fs::remove_file(self.data().join("auto.cnf")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -305,11 +305,11 @@ impl Server {
         .during(format!("give {} its own identity", self.name))
     }
 
-    /// Starts the process and waits until it answers. The first start picks the port, later ones
+    /// Starts the process and waits until it answers. The first start picks the port, later starts
     /// keep it.
     ///
     /// # Errors
-    /// When the server ends instead, or does not answer in time; its log is shown.
+    /// The server ends, or does not answer in time; the fault shows its log.
     pub async fn start(&mut self) -> Result<(), Fault> {
         if self.port != 0 {
             return self.start_once().await;
@@ -363,7 +363,7 @@ impl Server {
     /// A connection as root, through the server's private socket.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// The server does not answer.
     pub async fn connect(&self) -> Result<BackendClient, Fault> {
         let options = ClientOptions {
             address: BackendAddress::Unix(self.socket()),
@@ -378,7 +378,7 @@ impl Server {
             .during(format!("connect to {}", self.name))
     }
 
-    /// Waits until the running process ends, and says how.
+    /// Waits until the running process ends, and returns its status.
     pub async fn ended(&mut self) -> io::Result<ExitStatus> {
         match &mut self.process {
             Some(process) => process.wait().await,
@@ -386,12 +386,12 @@ impl Server {
         }
     }
 
-    /// The id of the running process; `None` when it has ended.
+    /// The id of the running process; `None` if it has ended.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().and_then(Child::id)
     }
 
-    /// Where the server is reached by TCP.
+    /// The server's TCP address.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
@@ -401,12 +401,12 @@ impl Server {
         self.id
     }
 
-    /// What it is to the others.
+    /// Its role in replication.
     pub fn role(&self) -> ServerRole {
         self.role
     }
 
-    /// Which of the two families it belongs to.
+    /// The server's family.
     pub fn family(&self) -> Family {
         self.program.family
     }
@@ -421,7 +421,7 @@ impl Server {
         self.folder.join("server.pid")
     }
 
-    /// Everything it says.
+    /// The file with all its output.
     pub fn log(&self) -> PathBuf {
         self.folder.join("server.log")
     }
@@ -430,11 +430,12 @@ impl Server {
         self.folder.join("data")
     }
 
-    /// Temporary tables, and the one folder that statements may read and write files in.
+    /// The folder for temporary tables. It is also the only folder in which statements may read and write files.
     fn scratch(&self) -> PathBuf {
         self.folder.join("tmp")
     }
-    /// Every option but the data folder: small, private, replicating, quick rather than durable.
+    /// Every option except the data folder, for a server that is small, private, replicating, and fast rather than
+    /// durable.
     fn flags(&self) -> Vec<String> {
         let mut flags = vec![
             flag("socket", &self.socket()),
@@ -482,8 +483,8 @@ fn flag(name: &str, path: &Path) -> String {
     format!("--{name}={}", path.display())
 }
 
-/// Sends everything a program says to `log`, gives it nothing to read, and takes it out of the
-/// terminal's process group: Ctrl-C is the sandbox's to handle.
+/// Sends a program's output to `log`, gives it no input, and removes it from the
+/// terminal's process group, because the sandbox handles Ctrl-C.
 fn to_log<'a>(command: &'a mut Command, log: &Path) -> io::Result<&'a mut Command> {
     let log: File = OpenOptions::new().create(true).append(true).open(log)?;
     Ok(command
@@ -493,7 +494,7 @@ fn to_log<'a>(command: &'a mut Command, log: &Path) -> io::Result<&'a mut Comman
         .process_group(0))
 }
 
-/// A TCP port of the loopback address that nobody uses at this moment.
+/// A TCP port of the loopback address that is free at this moment.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
         .local_addr()?

@@ -1,5 +1,5 @@
-//! While the proxy runs: a server that ends is started again after a while, so that killing one
-//! shows what the proxy makes of it, a signal ends the sandbox, and clients come if they are wanted.
+//! Runs beside the proxy: starts a server again some time after it has ended, so that users can kill a server and
+//! watch the proxy's reaction. Ends the sandbox at a signal, and runs the sandbox's own clients if they are wanted.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::messages::{print, print_error};
 use super::replication::Cluster;
 use super::server::Server;
 
-/// How long a server that ended stays away.
+/// How long a server that has ended stays down.
 pub const AWAY: Duration = Duration::from_secs(10);
 
 /// The signals that end the sandbox: Ctrl-C, `kill`, and a terminal that is closed.
@@ -26,10 +26,10 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From now on these signals are noticed here instead of ending the process.
+    /// Catches these signals from now on, so that they do not end the process.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// The system refuses.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -38,7 +38,7 @@ impl Interrupts {
         })
     }
 
-    /// Waits for the next of them.
+    /// Waits for the next of these signals.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => (),
@@ -52,14 +52,14 @@ impl Interrupts {
 pub struct ThreadChannels {
     /// The proxy runs.
     pub ready: oneshot::Receiver<()>,
-    /// The proxy is to end.
+    /// Tells the proxy to end.
     pub stop: oneshot::Sender<()>,
-    /// The proxy has ended: resolves, well or badly, when the other end is gone.
+    /// The proxy has ended: it resolves, with a value or an error, when the other end is dropped.
     pub over: oneshot::Receiver<()>,
 }
 
-/// Looks after `cluster` until the proxy is over, passes signals on to it, and once it runs sends it the clients of
-/// `load`.
+/// Watches `cluster` until the proxy has ended. Passes signals on to the proxy, and starts the clients of `load` when
+/// the proxy runs.
 pub async fn watch(
     cluster: Cluster,
     interrupts: Interrupts,
@@ -77,8 +77,8 @@ pub async fn watch(
     }
 }
 
-/// A proxy that runs hears SIGINT and SIGTERM itself, and takes a second one for impatience. What
-/// comes before, and SIGHUP, which it understands otherwise, is for the sandbox to pass on.
+/// Passes signals on to the proxy. A running proxy handles SIGINT and SIGTERM itself, and a second signal means
+/// impatience to it. The sandbox passes on earlier signals, and SIGHUP, which has another meaning for the proxy.
 async fn forward_signals(
     mut interrupts: Interrupts,
     ready: oneshot::Receiver<()>,
@@ -95,7 +95,7 @@ async fn forward_signals(
             let _ = interrupts.hang_up.recv().await;
         }
     }
-    // The proxy may have ended on its own just now; then nobody needs to hear it.
+    // The proxy may have ended by itself just now; then it does not need this message.
     let _ = stop.send(());
     std::future::pending().await
 }

@@ -17,7 +17,7 @@ impl Log for Nobody {
 
 const ROUNDS: usize = 200_000;
 
-/// The least of ten rounds, for each call.
+/// Measures the time of one call: the shortest of ten rounds.
 fn time(name: &str, mut run: impl FnMut()) {
     let round = |run: &mut dyn FnMut()| {
         let start = Instant::now();

@@ -1,7 +1,7 @@
 //! A backend's reply to an injected command, kept for `read_query_result`: its fields, its rows, its
 //! first packet.
 //!
-//! Hostile like every peer's bytes: what cannot be decoded ends the rows with an error.
+//! The bytes are not trusted: a payload that cannot be decoded ends the rows with an error.
 
 use mlua::{Lua, Table, UserData, Value};
 use wire::column::ColumnDefinition;
@@ -12,7 +12,7 @@ use crate::binary_rows::read_binary;
 use crate::payloads::Payloads;
 use crate::values::Form;
 
-/// What stands for NULL in a row.
+/// The byte that stands for NULL in a row.
 const NULL: u8 = 0xfb;
 
 /// The payloads of one reply, in order.
@@ -20,17 +20,17 @@ const NULL: u8 = 0xfb;
 pub struct Answer {
     payloads: Payloads,
     columns: usize,
-    /// Where rows are in the binary protocol: how their values look.
+    /// The forms of the columns' values, if the rows are in the binary protocol.
     forms: Option<Vec<Form>>,
 }
 
 impl UserData for Answer {}
 
 impl Answer {
-    /// A whole reply, as it came but for the headers.
+    /// An answer from a whole reply, without the packets' headers.
     pub fn new(payloads: Payloads) -> Self {
         let columns = payloads.at(0).map(columns_of).unwrap_or_default();
-        // As many as there are definitions, whatever the count says.
+        // The count may be wrong: there are no more columns than definitions.
         let columns = columns.min(payloads.len().saturating_sub(1));
         Self {
             payloads,
@@ -39,7 +39,7 @@ impl Answer {
         }
     }
 
-    /// The same to COM_STMT_EXECUTE, whose rows are in the binary protocol.
+    /// An answer from a reply to COM_STMT_EXECUTE, whose rows are in the binary protocol.
     pub fn of_execution(payloads: Payloads) -> Self {
         let answer = Self::new(payloads);
         let definitions = (1..=answer.columns).filter_map(|at| answer.payloads.at(at));
@@ -58,13 +58,13 @@ impl Answer {
         &self.payloads
     }
 
-    /// Where the rows begin; none where there are none by nature.
+    /// The index of the first row's payload; `None` if the reply is no result set.
     pub(crate) fn first_row(&self) -> Option<usize> {
         // The count, the definitions, the EOF.
         (self.columns > 0).then_some(self.columns + 2)
     }
 
-    /// How many rows all its results have, and how many bytes their packets, headers among them.
+    /// The number of rows of all results, and the bytes of their packets, including headers.
     pub fn rows_and_bytes(&self) -> (u64, u64) {
         let (mut rows, mut bytes) = (0, 0);
         let mut at = 0;
@@ -99,7 +99,7 @@ impl Answer {
         self.payloads.at(0).unwrap_or_default()
     }
 
-    /// The ERR that it is, or that has ended its rows: text, number, SQLSTATE.
+    /// The ERR that is the reply, or that has ended its rows: text, number, SQLSTATE.
     pub(crate) fn error(&self, lua: &Lua) -> mlua::Result<(Value, Option<u16>, Value)> {
         let first = self.payloads.at(0).into_iter();
         let rows = self.first_row().into_iter().flat_map(|first| first..);
@@ -130,7 +130,7 @@ impl Answer {
         Ok(fields)
     }
 
-    /// The row at a position, and where the next one is; `nil` behind the last.
+    /// The row at a position, and the position of the next row; `nil` after the last row.
     pub(crate) fn row(&self, lua: &Lua, at: usize) -> mlua::Result<(Option<usize>, Value)> {
         let Some(payload) = self.payloads.at(at) else {
             return Ok((None, Value::Nil));
@@ -173,7 +173,7 @@ pub(crate) fn field(lua: &Lua, column: &ColumnDefinition<'_>) -> mlua::Result<Ta
 fn columns_of(first: &[u8]) -> usize {
     match first.first() {
         None | Some(&(OK | ERR | LOCAL_INFILE)) => 0,
-        // The text of COM_STATISTICS is no count.
+        // The reply to COM_STATISTICS is a text, not a column count.
         _ => {
             let mut reader = Reader::new(first);
             let columns = reader.lenenc("column count").unwrap_or_default();
@@ -185,7 +185,7 @@ fn columns_of(first: &[u8]) -> usize {
     }
 }
 
-/// Whether another result comes behind this OK or EOF.
+/// Whether another result follows this OK or EOF.
 fn is_followed(end: &[u8]) -> bool {
     let status = match end.first() {
         Some(&OK) => OkPacket::decode(end).ok().map(|ok| ok.status),

@@ -1,5 +1,5 @@
-//! What a script has given to a function of ours, read and refused as Lua's own library does it:
-//! numbers are strings and numerals are numbers, and "bad argument #1 to 'f' (string expected, got nil)".
+//! The arguments of a script's call to a Rust function, read and refused as Lua's own library does:
+//! numbers are strings, numerals are numbers, and errors are "bad argument #1 to 'f' (string expected, got nil)".
 
 use mlua::{Error, Lua, LuaString, MultiValue, Table, Value};
 
@@ -64,7 +64,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A number without its fraction; beyond 64 bits the nearest there is, 0 for what is no number.
+    /// A number without its fraction; beyond 64 bits the nearest integer, and 0 for NaN.
     pub(crate) fn integer(&self, number: usize) -> mlua::Result<i64> {
         self.number(number).map(|number| number as i64)
     }
@@ -93,7 +93,7 @@ impl<'a> Arguments<'a> {
         self.bad(number, &format!("{wanted} expected, got {got}"))
     }
 
-    /// The error for an argument with which something is wrong.
+    /// The error for a wrong argument.
     pub(crate) fn bad(&self, number: usize, what: &str) -> Error {
         let function = self.function;
         let text = format!("bad argument #{number} to '{function}' ({what})");
@@ -120,7 +120,7 @@ pub(crate) fn number_of(lua: &Lua, value: Value) -> Option<f64> {
     lua.coerce_number(value).ok().flatten()
 }
 
-/// A function of Lua with checked arguments.
+/// Makes a Lua function with checked arguments.
 pub(crate) fn function<R: mlua::IntoLuaMulti>(
     lua: &Lua,
     name: &'static str,

@@ -1,13 +1,13 @@
-//! What one call into Lua may take: instructions, time, memory.
+//! The budget of one call into Lua: instructions, time, memory.
 //!
-//! A hook looks every [`STEP`] instructions; in a call that takes fewer it never runs. Coroutines
-//! inherit it. When a limit is passed, the error that the hook raises passes through `pcall`, `xpcall`,
-//! `load` and `coroutine.resume`, which ask [`Budget::is_spent`] (`prelude.lua`): nothing catches it.
-//! Memory is watched by the allocator; an allocation that fails is an ordinary error of Lua.
+//! A debug hook checks every [`STEP`] instructions; in a shorter call it never runs. Coroutines
+//! inherit it. If a limit is passed, the hook raises an error. `pcall`, `xpcall`, `load` and
+//! `coroutine.resume` ask [`Budget::is_spent`] (`prelude.lua`), so a script cannot catch that error.
+//! The allocator checks the memory; an allocation that fails is an ordinary error of Lua.
 //!
-//! What no hook can interrupt: one call of a C function of Lua. Those that take long for long arguments are
-//! charged for their bytes ([`Budget::charge`]), so that not many follow one another between two looks. Only
-//! the pattern functions and blocking ones (reading from a pipe) can last in a single call.
+//! A hook cannot interrupt a call of a C function of Lua. Functions that take long for long arguments are
+//! charged for their bytes ([`Budget::charge`]), so that only a few of them run between two checks. Only
+//! the pattern functions and blocking functions (reading from a pipe) can take long in a single call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -21,13 +21,14 @@ use crate::limits::{Limit, Limits};
 use crate::raised::worded;
 use crate::stack::location;
 
-/// Instructions between two looks: about 5 µs.
+/// Instructions between two checks: about 5 µs.
 pub(crate) const STEP: u32 = 1000;
 
-/// As many bytes as Lua's library handles in the time of an instruction, about.
+/// Bytes that Lua's library handles in the time of one instruction, about.
 const BYTES_OF_INSTRUCTION: u64 = 16;
 
-/// The budget of the call under way. One thread at a time uses it; atomics are for the compiler.
+/// The budget of the current call. One thread at a time uses it. Its fields are atomic only because the compiler
+/// requires `Sync`.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: Limits,
@@ -35,19 +36,19 @@ pub(crate) struct Budget {
     instructions: AtomicU64,
     clock: Clock,
     origin: Instant,
-    /// Nanoseconds from `origin` on; the greatest number is never.
+    /// Nanoseconds since `origin`; `u64::MAX`: no deadline.
     deadline: AtomicU64,
     memory_max: AtomicUsize,
-    /// Above this much memory in use garbage is collected, so that it is not what passes the limit.
+    /// If more bytes are in use, garbage is collected, so that garbage does not pass the limit.
     collect_above: AtomicUsize,
-    /// A `Limit`'s code, or 0.
+    /// The code of the passed [`Limit`], or 0.
     passed: AtomicU8,
-    /// Bytes that scripts' objects hold beside the state, and how many they held when the call began.
+    /// Bytes that scripts' objects hold outside the Lua state, now and at the beginning of the call.
     outside: Arc<AtomicUsize>,
     outside_before: AtomicUsize,
 }
 
-/// What an object of a script's holds beside the state, counted as long as it does.
+/// Bytes that a script's object holds outside the Lua state. They count until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     bytes: usize,
@@ -77,7 +78,7 @@ impl Budget {
         }
     }
 
-    /// Sets the hook, for good.
+    /// Installs the debug hook permanently.
     pub(crate) fn watch(self: &Arc<Self>, lua: &Lua, collect: Function) -> mlua::Result<()> {
         let budget = Arc::clone(self);
         let triggers = HookTriggers::new().every_nth_instruction(STEP);
@@ -87,7 +88,7 @@ impl Budget {
         })
     }
 
-    /// Runs something under the limits. A call within a call has no limits of its own.
+    /// Runs a function under the limits. A call within a call has no limits of its own.
     pub(crate) fn call<R>(
         &self,
         lua: &Lua,
@@ -109,12 +110,12 @@ impl Budget {
         }
     }
 
-    /// The limit that the call under way has passed. Its error must not be caught.
+    /// The limit that the current call has passed. Its error must not be caught.
     pub(crate) fn passed(&self) -> Option<Limit> {
         Limit::of_code(self.passed.load(Relaxed))
     }
 
-    /// How much time the call under way has left; `None` for any.
+    /// How much time the current call has left; `None`: no limit.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         match self.deadline.load(Relaxed) {
             u64::MAX => None,
@@ -122,7 +123,7 @@ impl Budget {
         }
     }
 
-    /// How many bytes the call under way may still take.
+    /// How many bytes the current call may still take.
     pub(crate) fn memory_left(&self, lua: &Lua) -> usize {
         let max = self.memory_max.load(Relaxed);
         let before = self.outside_before.load(Relaxed);
@@ -131,7 +132,7 @@ impl Budget {
             .saturating_sub(outside)
     }
 
-    /// Counts bytes that an object of a script's holds beside the state.
+    /// Counts bytes that a script's object holds outside the Lua state.
     pub(crate) fn hold(&self, bytes: usize) -> Held {
         self.outside.fetch_add(bytes, Relaxed);
         Held {
@@ -140,15 +141,15 @@ impl Budget {
         }
     }
 
-    /// The error that ends the call: there is not as much memory for it.
+    /// The error that ends a call without enough memory.
     pub(crate) fn lacks_memory(&self, lua: &Lua) -> Error {
         self.pass(lua, Limit::Memory, 1)
     }
 
-    /// That what the call makes beside the state is as much as `bytes` by now.
+    /// Checks whether the call may have `bytes` outside the Lua state.
     ///
     /// # Errors
-    /// The one that ends the call: there is not as much memory left for it, or no time.
+    /// The error that ends the call: there is not enough memory left for it, or no time.
     pub(crate) fn check(&self, lua: &Lua, bytes: usize) -> mlua::Result<()> {
         match bytes > self.memory_left(lua) {
             true => Err(self.lacks_memory(lua)),
@@ -156,8 +157,8 @@ impl Budget {
         }
     }
 
-    /// Counts what a function of C does in proportion to its arguments, as instructions, and looks at the
-    /// clock. `level`: whose place an error tells.
+    /// Charges the work of a C function for `bytes` of arguments as instructions, and checks the time.
+    /// `level`: the stack level whose place an error names.
     ///
     /// # Errors
     /// The one that ends the call.
@@ -176,7 +177,7 @@ impl Budget {
         }
     }
 
-    /// Looks at the clock as the hook does; for functions that may last.
+    /// Checks the time as the hook does; for functions that may take long.
     ///
     /// # Errors
     /// The one that ends the call.
@@ -208,7 +209,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Garbage is collected when half of what is left has been used.
+    /// Plans the next collection of garbage, for when half of the remaining memory is used.
     fn collect_later(&self, used: usize) {
         let left = self.memory_max.load(Relaxed).saturating_sub(used);
         self.collect_above.store(used + left / 2, Relaxed);
@@ -262,12 +263,12 @@ impl Budget {
     }
 
     fn now(&self) -> u64 {
-        // 584 years of nanoseconds.
+        // 64 bits are 584 years of nanoseconds.
         self.clock.since(self.origin).as_nanos() as u64
     }
 }
 
-/// A call under way; its end, also by a panic, takes the limits away.
+/// A call that is running. When it ends, also by a panic, the limits are removed.
 struct Running<'a> {
     budget: &'a Budget,
     lua: &'a Lua,
@@ -290,7 +291,7 @@ impl<'a> Running<'a> {
         budget.passed.store(0, Relaxed);
         budget.is_running.store(true, Relaxed);
         if limits.memory_bytes != usize::MAX {
-            // Fails only for states with another allocator, which ours is not.
+            // It fails only for states with another allocator, which this state does not have.
             let _ = lua.set_memory_limit(memory_max);
         }
         Self { budget, lua }

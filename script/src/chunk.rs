@@ -1,8 +1,8 @@
-//! Script files: compiled once for all connections, read anew when mtime or size differ.
+//! Script files: compiled once for all connections, and read again if mtime or size have changed.
 //!
-//! A file is compiled as `return function()` … `end`, so that each connection calls a function of its
-//! own with its own environment. The text stands on the first line of the whole, so lines count as in
-//! the file; the chunk's name is the path, so messages read `[string "/path/x.lua"]:12: …`.
+//! A file is compiled as `return function()` … `end`, so that each connection calls its own function
+//! with its own environment. The text begins on the first line, so line numbers are those of
+//! the file. The chunk's name is the path, so messages begin with `[string "/path/x.lua"]:12: …`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use mlua::{Function, Lua, Table};
 
 use crate::fault::message;
 
-/// More is no script.
+/// The longest script, in bytes.
 const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 
 /// A compiled script file.
@@ -25,15 +25,15 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Whether both are one compilation of one file.
+    /// Whether both are the same compilation of the same file.
     pub fn is(&self, other: &Self) -> bool {
         self.factory == other.factory
     }
 
-    /// A function that runs the script's body in `environment`; each has its own.
+    /// A new function that runs the script's body in `environment`.
     ///
     /// # Errors
-    /// When memory has run out.
+    /// Memory has run out.
     pub fn instance(&self, environment: &Table) -> mlua::Result<Function> {
         let body: Function = self.factory.call(())?;
         body.set_environment(environment.clone())?;
@@ -41,7 +41,7 @@ impl Chunk {
     }
 }
 
-/// Why a script cannot be had.
+/// Why a script cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadFault {
     path: PathBuf,
@@ -54,7 +54,7 @@ impl LoadFault {
         &self.path
     }
 
-    /// What is wrong: the system's words, or Lua's with the line.
+    /// The error: the system's text, or Lua's text with the line.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -76,7 +76,7 @@ pub(crate) struct Chunks {
     by_path: HashMap<PathBuf, (Stamp, Chunk)>,
 }
 
-/// What tells one content of a file from another.
+/// The data that shows if a file's content has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: Option<SystemTime>,
@@ -93,7 +93,7 @@ impl Stamp {
 }
 
 impl Chunks {
-    /// The script as the file is now.
+    /// Loads the current version of a script file.
     pub(crate) fn load(&mut self, lua: &Lua, path: &Path) -> Result<Chunk, LoadFault> {
         let fault = |message: String| LoadFault {
             path: path.to_owned(),

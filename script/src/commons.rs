@@ -1,4 +1,4 @@
-//! What all interpreters of a process have together, and what is known of its scripts.
+//! The data that all interpreters of a process share, and the facts about its scripts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,31 +9,31 @@ use system::Clock;
 use crate::dictionary::Dictionary;
 use crate::metrics::Metrics;
 
-/// See the module.
+/// The shared data, see the module.
 #[derive(Debug)]
 pub struct Commons {
     /// `pilotfish.shared`.
     pub dictionary: Arc<Dictionary>,
-    /// What scripts count.
+    /// The metrics of scripts.
     pub metrics: Arc<Metrics>,
     files: Mutex<BTreeMap<PathBuf, FileFacts>>,
 }
 
-/// What has become of a script so far.
+/// The history of a script file so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileFacts {
-    /// Sessions for which its body has run.
+    /// Sessions for which the script's body has run.
     pub sessions: u64,
-    /// Sessions that were refused since it could not be read or its body has raised an error.
+    /// Sessions that were refused because the script could not be read, or its body has raised an error.
     pub refused: u64,
-    /// Hooks and timers of its that have ended with an error.
+    /// Calls of the script's hooks and timers that have ended with an error.
     pub faults: u64,
     /// The last error.
     pub last_fault: String,
 }
 
 impl Commons {
-    /// For interpreters whose dictionary takes so many bytes. By this clock its entries expire.
+    /// Shared data with a dictionary of at most this many bytes. The entries expire by this clock.
     pub fn new(dictionary_bytes_max: usize, clock: Clock) -> Self {
         Self {
             dictionary: Arc::new(Dictionary::new(dictionary_bytes_max, clock)),
@@ -58,7 +58,7 @@ impl Commons {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, FileFacts>> {
-        // A panic while it was locked leaves whole facts only.
+        // A panic under the lock leaves no half-made facts.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

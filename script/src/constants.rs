@@ -77,7 +77,7 @@ pub const CONSTANTS: [(&str, i64); 69] = [
     ("MYSQL_TYPE_GEOMETRY", 255),
 ];
 
-/// What scripts of other releases, and some that were shipped with it, name although 0.8.5 had it not.
+/// Constants that 0.8.5 does not have, but that scripts of other releases, and some scripts shipped with it, use.
 pub const SUPERSET: [(&str, i64); 2] = [
     // The first byte of an EOF packet.
     ("MYSQLD_PACKET_EOF", 254),
@@ -88,7 +88,7 @@ pub const SUPERSET: [(&str, i64); 2] = [
 /// Puts them all into a table.
 ///
 /// # Errors
-/// When memory has run out.
+/// Memory has run out.
 pub fn put(table: &Table) -> mlua::Result<()> {
     for (name, value) in CONSTANTS.into_iter().chain(SUPERSET) {
         table.raw_set(name, value)?;

@@ -1,5 +1,5 @@
-//! As much of Lua's `debug` as can be had safely: `traceback`, `getinfo`, `getmetatable`, and the
-//! environments. The rest raises an error: hooks are the budget's, and locals are not for others.
+//! The safe part of Lua's `debug`: `traceback`, `getinfo`, `getmetatable`, and the
+//! environments. The rest raises an error: the budget uses the hook, and locals of other functions are private.
 //!
 //! Levels and calls are those that a script sees ([`crate::stack`]).
 
@@ -45,7 +45,7 @@ pub(crate) fn open(lua: &Lua) -> mlua::Result<()> {
     globals.set("debug", debug)
 }
 
-/// `traceback([thread,] [message [, level]])`; of another thread there is only the message.
+/// `traceback([thread,] [message [, level]])`; for another thread only the message.
 fn traceback(arguments: &Arguments<'_>) -> mlua::Result<Value> {
     let lua = arguments.lua();
     let of_thread = matches!(arguments.value(1), Value::Thread(_));
@@ -55,7 +55,7 @@ fn traceback(arguments: &Arguments<'_>) -> mlua::Result<Value> {
         Value::String(_) | Value::Integer(_) | Value::Number(_) => {
             [&*arguments.string(at)?.as_bytes(), b"\n"].concat()
         }
-        // A nil too, as in Lua 5.1.
+        // Also a nil, as in Lua 5.1.
         other => return Ok(other),
     };
     let level = number_of(lua, arguments.value(at + 1)).map_or(1, |level| level as i64);
@@ -144,7 +144,7 @@ fn info_of_frame(lua: &Lua, frame: &Frame, debug: &Debug<'_>, what: &[u8]) -> ml
     Ok(table)
 }
 
-/// What Lua says of a function of C.
+/// Sets the fields that Lua reports for a C function.
 fn say_it_is_of_c(table: &Table) -> mlua::Result<()> {
     table.set("source", "=[C]")?;
     table.set("short_src", "[C]")?;
@@ -153,12 +153,12 @@ fn say_it_is_of_c(table: &Table) -> mlua::Result<()> {
     table.set("lastlinedefined", -1)
 }
 
-/// Lua says -1 where there is none.
+/// A line number; -1 if there is none, as in Lua.
 fn line(line: Option<usize>) -> i64 {
     line.and_then(|line| i64::try_from(line).ok()).unwrap_or(-1)
 }
 
-/// Of a table the true one, whatever its `__metatable` says, unless that is false: such are the proxy's own.
+/// The real metatable of a table, even if it has `__metatable`. If that is false, the table is the proxy's own: false.
 fn metatable(lua: &Lua, value: Value) -> mlua::Result<Value> {
     match value {
         Value::Table(table) => match table.metatable() {

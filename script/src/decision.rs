@@ -1,4 +1,4 @@
-//! What hooks are called for, what they decide and wait for, and what they are told of replies.
+//! Hooks, their decisions, the wishes they wait for, and the facts that they get about replies.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use mlua::{IntoLuaMulti, Lua, LuaString, Table};
 use crate::answer::Answer;
 use crate::parameters::Parameters;
 
-/// What a hook is called for.
+/// A hook, named for its occasion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// A backend is to be chosen.
+    /// A backend must be chosen.
     ConnectServer,
-    /// The backend has greeted.
+    /// The backend has sent its greeting.
     ReadHandshake,
     /// The client has answered the greeting.
     ReadAuth,
-    /// The backend has answered that.
+    /// The backend has answered the client's login.
     ReadAuthResult,
     /// The client has sent a command.
     ReadQuery,
-    /// What the script had sent is answered.
+    /// The reply to the script's command has arrived.
     ReadQueryResult,
     /// The session ends.
     DisconnectClient,
@@ -39,7 +39,7 @@ impl Hook {
         Self::DisconnectClient,
     ];
 
-    /// The global that a script defines.
+    /// The name of the global function that a script defines.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ConnectServer => "connect_server",
@@ -53,10 +53,10 @@ impl Hook {
     }
 }
 
-/// What a hook wants.
+/// A hook's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Decision {
-    /// Nothing of its own: what the proxy does without it.
+    /// No decision: the proxy acts as without the hook.
     #[default]
     Nothing,
     /// `PROXY_SEND_QUERY`.
@@ -65,9 +65,9 @@ pub enum Decision {
     SendResult,
     /// `PROXY_IGNORE_RESULT`.
     IgnoreResult,
-    /// A number that means nothing.
+    /// A number without a meaning.
     Unknown(i64),
-    /// None yet: the hook waits for what [`Session::take_wish`](crate::Session::take_wish) tells, and is resumed with it.
+    /// None yet: the hook waits for the wish of [`Session::take_wish`](crate::Session::take_wish).
     Waits,
 }
 
@@ -83,7 +83,7 @@ impl Decision {
     }
 }
 
-/// As scripts call it.
+/// The name that scripts use.
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -96,31 +96,31 @@ impl fmt::Display for Decision {
     }
 }
 
-/// What a script has done with the session's backend connection, to be carried out in this order.
+/// A script's move of the session's backend connection. The session carries out moves in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// The connection goes to its pool.
+    /// The connection is released to its pool.
     Park(u64),
-    /// An idle one becomes the session's.
+    /// An idle connection becomes the session's.
     Take(u64),
-    /// An idle one is one too many.
+    /// An idle connection is closed, because the pool has too many.
     Close(u64),
-    /// From here on a session that takes turns gets connections to this backend, from 1; 0: to any.
+    /// A session that gets a connection for each command gets it from this backend from now on; from 1; 0: any.
     Choose(usize),
 }
 
-/// A command that the script wants to be sent.
+/// A command that the script sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
     /// The command's payload.
     pub payload: Vec<u8>,
     /// Whether the script wants to see the reply: it is kept until then.
     pub is_kept: bool,
-    /// Where it goes, as a hint; `None`: where all go that are sent for this command.
+    /// The route, as a hint; `None`: the route of all commands that are sent for the client's command.
     pub route: Option<Box<[u8]>>,
 }
 
-/// What a hook waits for.
+/// A request for which a hook waits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wish {
     /// `pilotfish.sleep`.
@@ -129,50 +129,50 @@ pub enum Wish {
     Query(ScriptQuery),
 }
 
-/// A statement of a script's own.
+/// A statement that a script runs by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptQuery {
     /// Its text.
     pub text: Vec<u8>,
-    /// Where it is to run, as a hint; `None`: in the session itself.
+    /// The route, as a hint; `None`: the statement runs in the session itself.
     pub hint: Option<Box<[u8]>>,
-    /// With these it is prepared, and executed once.
+    /// If given, the statement is prepared, and executed once with these values.
     pub parameters: Option<Parameters>,
 }
 
-/// What has come of a [`Wish`].
+/// The outcome of a [`Wish`].
 #[derive(Debug)]
 pub enum WishOutcome {
     /// The time is over.
     Time,
     /// The statement's reply.
     Reply(Box<ReplyFacts>, Answer),
-    /// The statement was not run, or its reply cannot be had: what the script is told, and a number.
+    /// The statement was not run, or its reply is not available: the error's text and number for the script.
     Refusal(String, u16),
 }
 
-/// What was noted of the reply to an injected command.
+/// Facts about the reply to an injected command.
 #[derive(Debug, Clone, Default)]
 pub struct ReplyFacts {
     /// 0 for OK and results, 255 for ERR; `None` while it cannot be known.
     pub query_status: Option<u8>,
-    /// Of an OK, and what it says of the last insert.
+    /// The affected rows of an OK.
     pub affected_rows: Option<u64>,
-    /// See above.
+    /// The last insert id of an OK.
     pub insert_id: Option<u64>,
     /// Warnings of the last OK or EOF.
     pub warnings: u16,
     /// Rows of all results.
     pub rows: u64,
-    /// Bytes of the rows' packets, headers among them.
+    /// Bytes of the rows' packets, including headers.
     pub bytes: u64,
     /// Status flags of the last OK or EOF.
     pub status: u16,
     /// Whether rows are in the binary protocol.
     pub is_binary: bool,
-    /// When its first packet came and its last, as [`Scripts::now`](crate::Scripts::now) counts, in microseconds.
+    /// When the first packet arrived, by [`Scripts::now`](crate::Scripts::now), in microseconds.
     pub first_at: f64,
-    /// See above.
+    /// When the last packet arrived, in microseconds.
     pub last_at: f64,
 }
 
@@ -217,7 +217,7 @@ impl Move {
 }
 
 impl ReplyFacts {
-    /// As `M.injection` takes them.
+    /// The arguments for `M.injection`.
     pub(crate) fn arguments(
         &self,
         lua: &Lua,

@@ -1,5 +1,5 @@
-//! Files that a script must not open: whoever reads a device or a named pipe may wait for ever, in a call that
-//! nothing interrupts.
+//! Files that a script must not open: a read from a device or a named pipe may wait for ever, in a call that
+//! cannot be interrupted.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -13,13 +13,13 @@ use rustix::fs::OFlags;
 
 use crate::budget::Budget;
 
-/// Major number of the memory devices, and those of them that give what they have at once: `null`, `random`
-/// and `urandom`.
+/// The major number of the memory devices, and the minor numbers of the devices whose reads return at once: `null`,
+/// `random` and `urandom`.
 const MEMORY_DEVICES: u32 = 1;
 const READABLE: [u32; 3] = [3, 8, 9];
 
-/// A function of a file's name and the mode in which it is to be opened: why it is not, as Lua would say it;
-/// nil where it may be. While a call has no limit of time all files may.
+/// A Lua function of a file's name and the mode to open it. It returns the reason for a refusal, in the form of Lua's
+/// errors, or nil if the file may be opened. In a call without a time limit all files may be opened.
 pub(crate) fn refuses(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Function> {
     let budget = Arc::clone(budget);
     lua.create_function(move |_, (name, mode): (LuaString, Option<LuaString>)| {
@@ -34,7 +34,7 @@ pub(crate) fn refuses(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Function>
 }
 
 fn refusal(path: &Path, mode: &[u8]) -> Option<&'static str> {
-    // What is not there is Lua's to tell.
+    // If the file does not exist, Lua itself reports it.
     let metadata = fs::metadata(path).ok()?;
     let reads = mode.starts_with(b"r") || mode.contains(&b'+');
     let kind = metadata.file_type();
@@ -52,7 +52,7 @@ fn refusal(path: &Path, mode: &[u8]) -> Option<&'static str> {
     (kind.is_fifo() && !is_read(path)).then_some("is a named pipe that nobody reads")
 }
 
-/// Whether somebody has a named pipe open for reading: whoever opens it to write does not wait then.
+/// Whether a process has a named pipe open for reading: then opening it for writing does not wait.
 fn is_read(path: &Path) -> bool {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let opened = OpenOptions::new()

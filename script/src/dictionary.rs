@@ -1,5 +1,5 @@
-//! `pilotfish.shared`: what the sessions of all workers have in common, whichever interpreter runs their
-//! scripts. Entries may expire; those that nobody has used for longest make room for new ones.
+//! `pilotfish.shared`: a dictionary that the scripts of all workers share, in whichever interpreter they
+//! run. Entries may expire. The least recently used entries make room for new ones.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use system::Clock;
 use crate::arguments::Arguments;
 use crate::fault::raise;
 
-/// What an entry takes besides its key and its value, about.
+/// Bytes that an entry takes besides its key and its value, about.
 const ENTRY_BYTES: usize = 160;
 
 /// Longer keys are refused.
@@ -20,7 +20,7 @@ const KEY_BYTES_MAX: usize = 1024;
 /// The longest that an entry can last: a hundred years.
 const SECONDS_MAX: f64 = 100.0 * 365.0 * 86400.0;
 
-/// See the module.
+/// The shared dictionary, see the module.
 #[derive(Debug)]
 pub struct Dictionary {
     bytes_max: usize,
@@ -41,7 +41,7 @@ struct Entry {
     expires: Option<Instant>,
 }
 
-/// What can be kept.
+/// A value in the dictionary.
 #[derive(Debug, Clone, PartialEq)]
 enum Kept {
     Bytes(Arc<[u8]>),
@@ -52,16 +52,16 @@ enum Kept {
 /// How full it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
-    /// Entries, expired ones that nobody has looked for among them.
+    /// Entries, including expired entries that were not looked up since.
     pub entries: usize,
     /// Bytes that they take, about.
     pub bytes: usize,
-    /// Entries that made room for others.
+    /// Entries that were removed to make room for others.
     pub evicted: u64,
 }
 
 impl Dictionary {
-    /// An empty one that takes so many bytes, about. By this clock its entries expire.
+    /// An empty dictionary that takes about `bytes_max` bytes. Its entries expire by this clock.
     pub fn new(bytes_max: usize, clock: Clock) -> Self {
         let inner = DictionaryEntries {
             entries: LruCache::unbounded(),
@@ -86,13 +86,13 @@ impl Dictionary {
     }
 
     fn inner(&self) -> MutexGuard<'_, DictionaryEntries> {
-        // A panic while it was locked leaves whole entries only.
+        // A panic under the lock leaves no half-made entry.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DictionaryEntries {
-    /// The live entry of a key; one that has expired goes.
+    /// The live entry of a key; an expired entry is removed.
     fn get(&mut self, key: &[u8], clock: &Clock) -> Option<&mut Entry> {
         let entry = self.entries.get(key)?;
         if entry.expires.is_some_and(|at| at <= clock.steady()) {
@@ -129,7 +129,7 @@ fn bytes_of(key: &[u8], entry: &Entry) -> usize {
     ENTRY_BYTES + key.len() + value
 }
 
-/// A dictionary as scripts have it.
+/// A dictionary as a Lua object.
 pub(crate) struct Shared(pub Arc<Dictionary>);
 
 impl UserData for Shared {
@@ -178,7 +178,7 @@ impl UserData for Shared {
     }
 }
 
-/// A method whose arguments are refused as those of Lua's own functions are.
+/// Adds a method that refuses wrong arguments with the errors of Lua's own functions.
 fn method<M: UserDataMethods<Shared>, R: IntoLuaMulti>(
     methods: &mut M,
     name: &'static str,
@@ -190,14 +190,14 @@ fn method<M: UserDataMethods<Shared>, R: IntoLuaMulti>(
 }
 
 impl Shared {
-    /// A key, and what is to be kept for so many seconds.
+    /// Reads the arguments: a key, a value, and the seconds until it expires.
     fn given(&self, given: &Arguments<'_>) -> mlua::Result<(LuaString, Option<Entry>)> {
         let (key, seconds) = (given.string(1)?, given.number_if_any(3)?);
         let entry = self.entry(given.lua(), &key, &given.value(2), seconds)?;
         Ok((key, entry))
     }
 
-    /// What is to be kept; `None` for nil.
+    /// The entry for a value; `None` for nil.
     fn entry(
         &self,
         lua: &Lua,
@@ -239,7 +239,7 @@ impl Shared {
         Ok(self.0.clock.steady().checked_add(lasts))
     }
 
-    /// Adds to a number, which is 0 if there is none; its end is only said where it begins.
+    /// Adds to a number, which is 0 if there is none. `seconds` counts only for a new entry.
     fn increase(
         &self,
         lua: &Lua,

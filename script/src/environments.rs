@@ -1,7 +1,7 @@
-//! `getfenv` and `setfenv`. They are functions of C, as Lua's own are: a call of theirs in the last place of a
-//! function keeps that function's frame, whose environment it may be about.
+//! `getfenv` and `setfenv`. They are C functions, as Lua's own are: a function that ends with a call of them keeps its
+//! frame. The call may be about that frame's environment.
 //!
-//! The environments of the proxy's own functions are not scripts' to have.
+//! Scripts cannot get the environments of the proxy's own functions.
 
 use mlua::{Function, Lua, Table, Value};
 
@@ -17,14 +17,14 @@ struct Environments {
     hidden: Table,
 }
 
-/// Whose environment it is.
+/// The function whose environment is meant.
 enum Subject {
     Function(Function),
-    /// 1 is the caller of `getfenv` or `setfenv`; 0 is the environment of all.
+    /// 1 is the caller of `getfenv` or `setfenv`; 0 is the global environment.
     Level(usize),
 }
 
-/// Replaces both globals; gives what hides an environment from them.
+/// Replaces both globals. Returns the function that hides an environment from them.
 pub(crate) fn open(lua: &Lua) -> mlua::Result<Function> {
     let globals = lua.globals();
     let hidden = lua.create_table()?;
@@ -64,7 +64,7 @@ impl Environments {
         let environment = arguments.table(2)?;
         let subject = subject(arguments)?;
         if let Subject::Level(0) = subject {
-            // Less than one is this function itself, as in Lua.
+            // A level below one is this function itself, as in Lua.
             let text = match number_of(lua, arguments.value(1)) {
                 Some(0.0) => "setfenv: the globals of all scripts cannot be replaced",
                 _ => NOT_TO_CHANGE,
@@ -77,7 +77,7 @@ impl Environments {
         }
         let set = match subject {
             Subject::Function(of) => self.set.call((of, environment)),
-            // Between Lua's own function and the caller is ours.
+            // Between Lua's own function and the caller there is this function.
             Subject::Level(level) => match Frames::new(lua).nth(level) {
                 Some(frame) if frame.is_own() => return Err(raise(lua, NOT_TO_CHANGE)),
                 Some(frame) => self.set.call((frame.level + 1, environment)),
@@ -100,9 +100,9 @@ impl Environments {
                 lua,
                 &format!("no function environment for tail call at level {level}"),
             )),
-            // As of a function of C.
+            // The same as for a C function.
             Some(frame) if frame.is_own() => Ok(lua.globals()),
-            // Between Lua's own function and the caller is ours.
+            // Between Lua's own function and the caller there is this function.
             Some(frame) => self.get.call(frame.level + 1),
         }
     }

@@ -1,7 +1,7 @@
-//! `error`: as Lua's own, with the place by the calls that a script sees ([`crate::stack`]).
+//! `error`: like Lua's own, but it finds the place by the calls that a script sees ([`crate::stack`]).
 //!
-//! It is a function of C, as Lua's own is: a call of it in the last place of a function keeps that function's frame,
-//! whose place the message tells.
+//! It is a C function, as Lua's own is: a function that ends with a call of `error` keeps its frame, and the
+//! message names the place of that frame.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::budget::Budget;
 use crate::raised::Raised;
 use crate::stack::Frames;
 
-/// What an error costs, as bytes of a text: about 10 µs, or 2,000 instructions.
+/// The cost of an error, as bytes of a text: about 10 µs, or 2,000 instructions.
 const COST: usize = 32 << 10;
 
-/// Replaces the global; gives Lua's own, whose levels are those in memory.
+/// Replaces the global. Returns Lua's own `error`, whose levels are the levels in memory.
 pub(crate) fn open(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Function> {
     let globals = lua.globals();
     let own = globals.get("error")?;

@@ -1,4 +1,4 @@
-//! `os.execute`: a command of the shell, which lasts no longer than the call that runs it.
+//! `os.execute`: a shell command, which runs no longer than the call that started it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,13 +14,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::arguments::{Arguments, function};
 use crate::budget::Budget;
 
-/// Between two looks whether it has ended, growing up to the second.
+/// The pause between two checks whether the command has ended: the first pause, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
 
-/// What system(3) says of what cannot be run.
+/// The status of system(3) for a command that cannot be run.
 const FAILED: i32 = -1;
 
-/// Puts it in the place of Lua's own.
+/// Replaces Lua's own `os.execute`.
 pub(crate) fn open(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<()> {
     let budget = Arc::clone(budget);
     let execute = move |arguments: &Arguments<'_>| execute(arguments, &budget);
@@ -28,14 +28,14 @@ pub(crate) fn open(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<()> {
     os.set("execute", function(lua, "execute", execute)?)
 }
 
-/// `execute([command])`: its status as system(3) has it; without one, that there is a shell.
+/// `execute([command])`: the status as system(3) returns it; without a command, whether there is a shell.
 fn execute(arguments: &Arguments<'_>, budget: &Budget) -> mlua::Result<i32> {
     let Some(text) = arguments.string_if_any(1)? else {
         return Ok(1);
     };
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(OsStr::from_bytes(&text.as_bytes()));
-    // So that all that it starts can be ended.
+    // A group of its own, so that all processes that it starts can be ended.
     let Ok(mut child) = command.process_group(0).spawn() else {
         return Ok(FAILED);
     };
@@ -58,7 +58,7 @@ fn ends_in_time(child: &mut Child, budget: &Budget) -> bool {
         if left.is_zero() {
             return false;
         }
-        // Behind the deadline, not at it.
+        // Sleeps until after the deadline, not exactly to it.
         sleep(pause.min(left + Duration::from_nanos(1)));
         pause = (2 * pause).min(pause_max);
     }
@@ -68,7 +68,7 @@ fn end(child: &mut Child) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let killed = group.map(|group| kill_process_group(group, Signal::KILL));
     if !matches!(killed, Some(Ok(()))) {
-        // It has ended by itself meanwhile, or this will say so.
+        // The group may have ended meanwhile; then this fails, which does not matter.
         let _ = child.kill();
     }
     let _ = child.wait();

@@ -1,4 +1,4 @@
-//! What scripts are told of sockets and backends.
+//! Facts about sockets and backends, for scripts.
 
 use mlua::{Lua, Table};
 
@@ -15,52 +15,52 @@ pub const BACKEND_TYPE_RW: i64 = 1;
 /// `proxy.BACKEND_TYPE_RO`.
 pub const BACKEND_TYPE_RO: i64 = 2;
 
-/// Where a socket ends.
+/// An address of a socket.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AddressFacts {
     /// `ip:port`, `[ip6]:port` or a path; empty for an unnamed Unix socket.
     pub name: String,
     /// The IP address or the path.
     pub address: String,
-    /// TCP only.
+    /// The port, for TCP only.
     pub port: Option<u16>,
     /// The address family's number: `AF_UNIX`, `AF_INET`, `AF_INET6`.
     pub family: u16,
 }
 
-/// One side of a session: its addresses, and what its login has said.
+/// One side of a session: its addresses, and the facts from its login.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SocketFacts {
     /// Of a backend connection: the name by which scripts move it.
     pub id: Option<u64>,
     /// Of a backend connection: which backend, from 1.
     pub backend: Option<usize>,
-    /// Where it comes from.
+    /// The address of the connecting side.
     pub source: AddressFacts,
-    /// Where it goes.
+    /// The address of the listening side.
     pub destination: AddressFacts,
-    /// The schema, empty where none is chosen.
+    /// The default schema; empty if there is none.
     pub schema: Vec<u8>,
-    /// Who has logged in.
+    /// The user that has logged in.
     pub user: Option<Vec<u8>>,
     /// The login's authentication data.
     pub scrambled_password: Option<Vec<u8>>,
     /// The authentication plugin.
     pub plugin: Option<Vec<u8>>,
-    /// As a number: 50145 for 5.1.45.
+    /// The server's version as a number: 50145 for 5.1.45.
     pub version: Option<u32>,
     /// The server's id of the connection.
     pub thread_id: Option<u32>,
     /// The greeting's challenge.
     pub scramble: Option<Vec<u8>>,
-    /// What has been agreed on there, as a number: a connection is for sessions of the same alone.
+    /// A number for the negotiated properties: a connection serves only sessions with the same number.
     pub kind: Option<u64>,
 }
 
 /// One backend, as scripts see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendFacts {
-    /// By which it is known when it is told of again.
+    /// The name by which the backend is recognized in later updates.
     pub name: String,
     /// Its configured address.
     pub address: AddressFacts,
@@ -68,9 +68,9 @@ pub struct BackendFacts {
     pub state: i64,
     /// `BACKEND_TYPE_*`.
     pub role: i64,
-    /// How many connections to it sessions that take turns may have.
+    /// How many connections to the backend there may be for sessions that get one for each command.
     pub connections_max: u32,
-    /// How many sessions are there, where scripts do not count them themselves.
+    /// How many sessions are on the backend, if scripts do not count them themselves.
     pub sessions: Option<u32>,
 }
 

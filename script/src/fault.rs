@@ -1,4 +1,4 @@
-//! How a call into Lua failed, as text: what a script has raised, without the traceback behind it.
+//! The fault of a call into Lua, as text: the error that a script has raised, without the traceback.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::limits::Limit;
 use crate::raised::raised;
 use crate::stack::location;
 
-/// As much of a message is logged.
+/// The most bytes of a message that are logged.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// What went wrong in a call.
+/// The fault of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The script's message, with its place in front where Lua knows it.
@@ -22,7 +22,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Of a call that has passed no limit.
+    /// The fault of a call that has passed no limit.
     pub(crate) fn of(error: &Error) -> Self {
         Self {
             message: message(error),
@@ -49,7 +49,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
     format!("{shown}... ({bytes} bytes)").into()
 }
 
-/// What an error says to people: the message that was raised.
+/// The text of an error for people: the message that was raised.
 pub fn message(error: &Error) -> String {
     match error {
         Error::RuntimeError(text) | Error::MemoryError(text) | Error::SafetyError(text) => {
@@ -62,20 +62,20 @@ pub fn message(error: &Error) -> String {
     }
 }
 
-/// Cuts off what `mlua` puts behind each message.
+/// Cuts off the traceback that `mlua` appends to each message.
 fn without_traceback(text: &str) -> &str {
     text.split("\nstack traceback:\n").next().unwrap_or(text)
 }
 
-/// An error raised by a function of ours, as `luaL_error` raises it: the caller's place in front.
+/// An error that a Rust function raises, in the form of `luaL_error`: with the caller's place in front.
 pub fn raise(lua: &Lua, text: &str) -> Error {
     Error::RuntimeError(format!("{}{text}", location(lua, 1)))
 }
 
-/// What Lua says where memory has run out.
+/// Lua's text if memory has run out.
 const OUT_OF_MEMORY: &str = "not enough memory";
 
-/// Whether memory has run out somewhere below. What was caught and raised again is a text.
+/// Whether an error was caused by a lack of memory. An error that was caught and raised again is a text.
 pub(crate) fn is_of_memory(error: &Error) -> bool {
     if let Some(Value::String(text)) = raised(error) {
         return text.as_bytes().ends_with(OUT_OF_MEMORY.as_bytes());

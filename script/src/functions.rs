@@ -6,7 +6,7 @@ use crate::decision::Hook;
 
 /// The objects' functions that the proxy calls.
 pub(crate) struct Functions {
-    /// Of the hooks, in their order.
+    /// The names of the hooks, in their order.
     pub names: Vec<LuaString>,
     pub queries: QueryFunctions,
     pub server: ServerFunctions,

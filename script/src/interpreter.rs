@@ -16,22 +16,22 @@ use crate::log::Log;
 use crate::modules::ModuleContext;
 use crate::{debug_library, environments, errors, execute, loader, prelude};
 
-/// What a state is made of.
+/// The setup of an interpreter.
 pub struct Setup {
-    /// Where `require` looks first: the option `lua-path`. Else the environment's `LUA_PATH`, else
-    /// `lib/mysql-proxy/lua/?.lua` in `basedir`, else the current folder.
+    /// Where `require` searches first: the option `lua-path`. If it is not set: the environment's `LUA_PATH`, or
+    /// `lib/mysql-proxy/lua/?.lua` in `basedir`, or the current folder.
     pub lua_path: Option<String>,
-    /// The option `basedir`; also what is left out in front of names in the log.
+    /// The option `basedir`. It is also the prefix that is removed from names in the log.
     pub basedir: Option<PathBuf>,
-    /// What each call may take.
+    /// The limits of each call.
     pub limits: Limits,
-    /// Where scripts log to.
+    /// The log of the scripts.
     pub log: Arc<dyn Log>,
-    /// Tells scripts and their limits the time.
+    /// The clock for scripts and their limits.
     pub clock: Clock,
     /// What `chassis.set_shutdown()` does.
     pub shutdown: Arc<dyn Fn() + Send + Sync>,
-    /// What it has in common with others.
+    /// The data that the interpreter shares with other interpreters.
     pub commons: Arc<Commons>,
     /// Called when a script has set a timer.
     pub timers_changed: Arc<dyn Fn() + Send + Sync>,
@@ -64,10 +64,10 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// A state with the standard libraries, and the built-in modules for whoever requires them.
+    /// A state with the standard libraries, and with the built-in modules for `require`.
     ///
     /// # Errors
-    /// When the state cannot be made; nothing outside of this crate is the reason.
+    /// The state cannot be made; the reason is never outside this crate.
     pub fn new(setup: Setup) -> mlua::Result<Self> {
         let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::default())?;
         let budget = Arc::new(Budget::new(setup.limits, setup.clock.clone()));
@@ -98,45 +98,45 @@ impl Interpreter {
         })
     }
 
-    /// The state itself. What is done with it outside of [`Interpreter::call`] has no limits.
+    /// The state itself. Code that runs outside [`Interpreter::call`] has no limits.
     pub fn lua(&self) -> &Lua {
         &self.lua
     }
 
-    /// Lua's own `newproxy`, which scripts have no more: it makes the objects of `proxy`.
+    /// Lua's own `newproxy`, which is removed from scripts: it makes the objects of `proxy`.
     pub(crate) fn newproxy(&self) -> &Function {
         &self.newproxy
     }
 
-    /// Lua's own `error`, which scripts have no more: its levels are those in memory.
+    /// Lua's own `error`, which is replaced for scripts: its levels are the levels in memory.
     pub(crate) fn error(&self) -> &Function {
         &self.error
     }
 
-    /// Takes an environment of functions that are not scripts': these can neither look at it nor replace it.
+    /// A function that hides an environment from scripts: they can neither read nor replace it.
     pub(crate) fn protect(&self) -> &Function {
         &self.protect
     }
 
-    /// Runs what calls into scripts, under the limits. Calls within it share its limits.
+    /// Runs code that calls into scripts, under the limits. Calls within it share its limits.
     ///
     /// # Errors
-    /// What the script has raised, or the limit that it has passed.
+    /// The error that the script has raised, or the limit that it has passed.
     pub fn call<R>(&self, run: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
         self.budget.call(&self.lua, run)
     }
 
-    /// The budget of the call under way.
+    /// The budget of the current call.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// A script file as it is now; compiled anew when it has changed.
+    /// Loads the current version of a script file; compiles it again if it has changed.
     ///
     /// # Errors
-    /// When it cannot be read or compiled; what was loaded before goes on.
+    /// The file cannot be read or compiled. Sessions that use the previous version keep it.
     pub fn load(&self, path: &Path) -> Result<Chunk, LoadFault> {
-        // A panic while it was locked leaves whole entries only.
+        // A panic under the lock leaves no half-made entry.
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         chunks.load(&self.lua, path)
     }

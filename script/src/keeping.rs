@@ -1,13 +1,13 @@
-//! What keeps scripts from taking the library away from the proxy's own Lua code, and what
-//! `keeping.lua` needs to put back what they have taken from one another.
+//! Protects the library functions that the proxy's own Lua code uses from changes by scripts, and has the functions
+//! that `keeping.lua` needs to restore what scripts have changed for one another.
 
 use mlua::{Function, Lua, Table, Value};
 
-/// The parts of Lua's library that the proxy's own code has copies of.
+/// The parts of Lua's library that are copied for the proxy's own code.
 const COPIED: [&str; 7] = ["coroutine", "debug", "io", "math", "os", "string", "table"];
 
-/// The environment of the proxy's own code: the globals as they are before any script. What a script
-/// makes of them afterwards is nothing to it; the true ones are its `_G`. `error`: Lua's own.
+/// The environment of the proxy's own code: a copy of the globals, made before any script runs. Later changes by
+/// scripts do not affect it. The scripts' globals are its `_G`. `error`: Lua's own.
 pub(crate) fn environment(lua: &Lua, error: &Function) -> mlua::Result<Table> {
     let globals = lua.globals();
     let own = copy(lua, &globals)?;
@@ -28,7 +28,7 @@ fn copy(lua: &Lua, table: &Table) -> mlua::Result<Table> {
     Ok(copied)
 }
 
-/// `getmetatable` and `setmetatable` that no `__metatable` deceives, for tables.
+/// Adds `getmetatable` and `setmetatable` for tables, which ignore `__metatable`.
 pub(crate) fn share(lua: &Lua, host: &Table) -> mlua::Result<()> {
     let metatable = |_: &Lua, table: Table| Ok(table.metatable());
     host.raw_set("metatable", lua.create_function(metatable)?)?;

@@ -1,4 +1,4 @@
-//! MySQL Proxy's scripting: one Lua 5.1 state with all that its scripts find there, and limits for each
+//! MySQL Proxy's scripting: a Lua 5.1 state with everything that its scripts expect, and limits for each
 //! call into it.
 //!
 //! ```text
@@ -8,12 +8,12 @@
 //!                 │              read anew when the file has changed
 //!                 │
 //!                 └─ call(|lua| …)   under the Limits: a runaway call ends with a Fault that names
-//!                                    the limit, whatever the script catches
+//!                                    the limit, even if the script catches errors
 //! ```
 //!
-//! A state is used by one thread at a time; who shares one holds a lock around [`Interpreter::call`].
-//! Built-in modules are found behind whatever the user's `LUA_PATH` has. C modules cannot be loaded.
-//! What Lua says is bytes; what is logged or told of it is made UTF-8.
+//! One thread at a time uses a state: threads that share a state hold a lock around [`Interpreter::call`].
+//! `require` finds built-in modules after the modules in the user's `LUA_PATH`. C modules cannot be loaded.
+//! Lua's strings are bytes; they are converted to UTF-8 for logs and messages.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -77,5 +77,5 @@ pub use rows::{ResultRows, Rows};
 pub use scripts::Scripts;
 pub use session::Session;
 pub use session_fault::SessionFault;
-// Whoever builds on the state names its types by this version of the crate.
+// Crates that use the state must name its types by this version of the crate.
 pub use mlua;

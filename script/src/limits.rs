@@ -3,26 +3,26 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What one call may take.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Instructions of Lua's machine, looked at every thousand.
+    /// Instructions of Lua's virtual machine, checked after every thousand.
     pub instructions: u64,
-    /// Time that passes, whatever it is spent on.
+    /// Elapsed (wall-clock) time.
     pub time: Duration,
-    /// Bytes that the state may grow by, garbage that was not collected yet included.
+    /// Bytes by which the state may grow, including garbage that was not collected yet.
     pub memory_bytes: usize,
 }
 
 impl Limits {
-    /// Everything.
+    /// No limits.
     pub const NONE: Self = Self {
         instructions: u64::MAX,
         time: Duration::MAX,
         memory_bytes: usize::MAX,
     };
 
-    /// As settings say them, where 0 is no limit.
+    /// The limits of the settings, in which 0 is no limit.
     pub fn of_settings(instructions: u64, time: Duration, memory_bytes: u64) -> Self {
         Self {
             instructions: unless_zero(instructions),
@@ -35,7 +35,7 @@ impl Limits {
     }
 }
 
-/// Settings say "no limit" by zero.
+/// Returns a limit of the settings, in which zero means no limit.
 pub fn unless_zero(limit: u64) -> u64 {
     match limit {
         0 => u64::MAX,
@@ -53,19 +53,19 @@ impl Default for Limits {
     }
 }
 
-/// Which limit a call has passed.
+/// The limit that a call has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Of instructions.
+    /// The limit of instructions.
     Instructions = 1,
-    /// Of time.
+    /// The limit of time.
     Time = 2,
-    /// Of memory.
+    /// The limit of memory.
     Memory = 3,
 }
 
 impl Limit {
-    /// The setting that says how much it is.
+    /// The name of the limit's setting.
     pub(crate) fn setting(self) -> &'static str {
         match self {
             Self::Instructions => "script.instructions_max",

@@ -1,4 +1,4 @@
-//! `require`: the user's folders first, then what is built in.
+//! `require`: the user's folders first, then the built-in modules.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 use crate::arguments::function;
 use crate::modules::{self, ModuleContext};
 
-/// What `package.path` becomes.
+/// The value of `package.path`.
 pub(crate) fn path(option: Option<String>, basedir: Option<&Path>) -> String {
     let default = match basedir {
         Some(basedir) => format!("{}/lib/mysql-proxy/lua/?.lua", basedir.display()),
@@ -15,7 +15,7 @@ pub(crate) fn path(option: Option<String>, basedir: Option<&Path>) -> String {
     };
     let given = option.or_else(|| std::env::var("LUA_PATH").ok());
     match given {
-        // As Lua does it: two semicolons stand for the default.
+        // As in Lua, two semicolons stand for the default.
         Some(path) => path
             .replace(";;", &format!(";{default};"))
             .trim_matches(';')
@@ -24,7 +24,7 @@ pub(crate) fn path(option: Option<String>, basedir: Option<&Path>) -> String {
     }
 }
 
-/// Sets the path; appends the searcher of built-in modules, the last to be asked.
+/// Sets the path, and appends the searcher of built-in modules, which is asked last.
 pub(crate) fn install(lua: &Lua, path: &str, surroundings: ModuleContext) -> mlua::Result<()> {
     let package: Table = lua.globals().get("package")?;
     package.set("path", path)?;
@@ -50,26 +50,26 @@ fn no_c_modules(_: &Lua, _: MultiValue) -> mlua::Result<&'static str> {
     Ok("\n\tno C module: they cannot be loaded here")
 }
 
-/// What Lua's own says where there are no dynamic libraries.
+/// Returns what Lua's own `loadlib` returns on systems without dynamic libraries.
 fn loadlib(_: &Lua, _: MultiValue) -> mlua::Result<(Option<Function>, &'static str, &'static str)> {
     Ok((None, "C modules cannot be loaded here", "absent"))
 }
 
-/// Under which the state knows who is told of built-in modules.
+/// The registry key of the function that is called when a built-in module is loaded.
 const LISTENER: &str = "pilotfish.module_loaded";
 
-/// Calls this with the name and the table of each built-in module that is loaded from here on.
+/// Has `listener` called with the name and the table of each built-in module that is loaded from now on.
 pub(crate) fn tell_of_modules(lua: &Lua, listener: Function) -> mlua::Result<()> {
     lua.set_named_registry_value(LISTENER, listener)
 }
 
-/// What loads a module, and tells of it.
+/// A function that loads a module, and calls the listener.
 fn told_of(lua: &Lua, opener: Function) -> mlua::Result<Function> {
     let package: Table = lua.globals().get("package")?;
     let loaded: Table = package.get("loaded")?;
     lua.create_function(move |lua, name: LuaString| {
         let given: Value = opener.call(&name)?;
-        // Those in Lua name their table themselves.
+        // Modules in Lua set their table themselves.
         let module = match &given {
             Value::Table(module) => Some(module.clone()),
             _ => loaded.raw_get(&name).ok(),

@@ -1,15 +1,15 @@
-//! Where scripts log to: levels as `chassis.log` has them, and who takes the lines.
+//! The log of scripts: the levels of `chassis.log`, and the receivers of the lines.
 
-/// How loud a line is, by the names that scripts use, loudest first.
+/// The level of a line, by the names that scripts use, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// "error"; the original ended the process on it, here it is only loud.
+    /// "error"; the original ended the process after it, the proxy only logs it.
     Error,
     /// "critical".
     Critical,
     /// "warning".
     Warning,
-    /// "message", which `chassis.log` uses when it is given nil, and `print` behind `chassis`.
+    /// "message", which `chassis.log` uses for nil, and `print` uses after `require("chassis")`.
     Message,
     /// "info".
     Info,
@@ -18,7 +18,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// All there are, loudest first.
+    /// All levels, the most severe first.
     pub const ALL: [Self; 6] = [
         Self::Error,
         Self::Critical,
@@ -41,18 +41,18 @@ impl Level {
     }
 }
 
-/// Takes what scripts log.
+/// Receives the lines that scripts log.
 pub trait Log: Send + Sync {
     /// Logs one line, its place in the script in front of it.
     fn log(&self, level: Level, line: &str);
 
-    /// The same with fields, as a JSON object.
+    /// Logs one line with fields, which are a JSON object.
     fn log_with(&self, level: Level, line: &str, data: &str) {
         self.log(level, &format!("{line} {data}"));
     }
 }
 
-/// Scripts log where the process does: through `tracing`, with the target `script`.
+/// The log of the process: through `tracing`, with the target `script`.
 pub struct ProcessLog;
 
 impl Log for ProcessLog {

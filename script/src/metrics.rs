@@ -1,4 +1,4 @@
-//! What scripts count and measure, for whoever looks at the proxy: the same for all workers.
+//! The metrics of scripts, for the proxy's monitoring: the same for all workers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,48 +7,48 @@ use mlua::{Lua, Table};
 
 use crate::fault::raise;
 
-/// More series than these are refused, so that a label of many values fills no memory.
+/// The most series, so that a label with many values does not fill the memory.
 const SERIES_MAX: usize = 1000;
 
 /// Longer names and values of labels are refused.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// Upper bounds of a histogram's buckets, as Prometheus' clients have them: seconds.
+/// Upper bounds of a histogram's buckets in seconds, the defaults of Prometheus' clients.
 pub const BUCKETS: [f64; 11] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
-/// See the module.
+/// The metrics of scripts, see the module.
 #[derive(Debug, Default)]
 pub struct Metrics(Mutex<BTreeMap<Series, Measured>>);
 
 /// A name with labels, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
-    /// By the conventions of Prometheus: letters, digits and `_`.
+    /// Letters, digits and `_`, by the conventions of Prometheus.
     pub name: String,
     /// Names and values.
     pub labels: Vec<(String, String)>,
 }
 
-/// What a series has come to.
+/// The current value of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
-    /// The sum of what was counted.
+    /// The sum of all counts.
     Counter(f64),
-    /// What was said last.
+    /// The last value.
     Gauge(f64),
-    /// Of values that were observed: how many were in each of [`BUCKETS`], and beyond; their sum.
+    /// The observed values: how many are in each of [`BUCKETS`] and above, and their sum.
     Histogram {
         /// One more than there are bounds.
         counts: [u64; BUCKETS.len() + 1],
-        /// Of all values.
+        /// The sum of all values.
         sum: f64,
     },
 }
 
 impl Measured {
-    /// As Prometheus names its kind.
+    /// The kind's name in Prometheus.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Counter(_) => "counter",
@@ -93,7 +93,7 @@ impl MetricKind {
 }
 
 impl Metrics {
-    /// All there are, by name and labels.
+    /// All series, sorted by name and labels.
     pub fn all(&self) -> Vec<(Series, Measured)> {
         let series = self.series();
         let pairs = series.iter();
@@ -101,7 +101,7 @@ impl Metrics {
     }
 
     fn series(&self) -> MutexGuard<'_, BTreeMap<Series, Measured>> {
-        // A panic while it was locked leaves whole series only.
+        // A panic under the lock leaves no half-made series.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

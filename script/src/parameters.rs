@@ -3,7 +3,7 @@
 use mlua::{Table, Value};
 use wire::bound_values::{BoundValue, BoundValues};
 
-/// The greatest integer up to which numbers of Lua have no gaps.
+/// The greatest integer up to which Lua's numbers represent every integer.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Values in the order of their placeholders.
@@ -11,7 +11,7 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 pub struct Parameters(BoundValues);
 
 impl Parameters {
-    /// A list with its length as `n`; `None` where it holds what is no value.
+    /// Reads a list with its length as `n`; `None` if an entry is no possible value.
     pub(crate) fn read(list: &Table) -> Option<Self> {
         let mut parameters = Self::default();
         for at in 1..=list.raw_get::<u16>("n").ok()? {
@@ -34,17 +34,17 @@ impl Parameters {
         }
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn count(&self) -> u16 {
         self.0.count()
     }
 
-    /// How many bytes they are.
+    /// The bytes of the values and their types.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
 
-    /// A COM_STMT_EXECUTE's payload with them, for who has not agreed on query attributes.
+    /// The payload of a COM_STMT_EXECUTE with these values, for a connection without query attributes.
     pub fn execute(&self, statement_id: u32) -> Vec<u8> {
         self.0.execute(statement_id)
     }

@@ -1,6 +1,6 @@
-//! Payloads in a row, without headers: what a script answers, what a backend has answered.
+//! A list of payloads, without headers: a script's answer, or a backend's reply.
 
-/// One buffer for all of them.
+/// Payloads in one buffer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Payloads {
     bytes: Vec<u8>,
@@ -8,23 +8,23 @@ pub struct Payloads {
 }
 
 impl Payloads {
-    /// Appends what `write` puts behind the others.
+    /// Appends the payload that `write` makes.
     pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.ends.push(self.bytes.len());
     }
 
-    /// How many there are.
+    /// The number of payloads.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no payload.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// One of them, counted from 0.
+    /// The payload at an index, counted from 0.
     pub fn at(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
         let begin = match index.checked_sub(1) {
@@ -34,12 +34,12 @@ impl Payloads {
         self.bytes.get(begin..end)
     }
 
-    /// All of them, in order.
+    /// All payloads, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).filter_map(|index| self.at(index))
     }
 
-    /// Bytes of all of them.
+    /// The bytes of all payloads together.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }

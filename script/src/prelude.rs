@@ -1,4 +1,4 @@
-//! What `prelude.lua` needs of Rust, and its run.
+//! Runs `prelude.lua`, and has the Rust functions that it needs.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::stack::{HANDLER, is_own, location};
 
 const TEXT: &str = include_str!("libraries/prelude.lua");
 
-/// What `xpcall` puts around a script's handler of errors.
+/// The wrapper that `xpcall` puts around a script's error handler.
 const HANDLER_TEXT: &str = include_str!("libraries/handler.lua");
 
-/// Runs the prelude; gives Lua's own `newproxy` back, which scripts have no more.
+/// Runs the prelude. Returns Lua's own `newproxy`, which is removed from scripts.
 pub(crate) fn run(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Function> {
     let newproxy = lua.globals().get("newproxy")?;
     let chunk = lua.load(TEXT).set_name("=pilotfish.prelude");
@@ -55,7 +55,7 @@ fn tools(lua: &Lua, budget: &Arc<Budget>) -> mlua::Result<Table> {
     Ok(tools)
 }
 
-/// What a script has raised; an error of ours as the string that a function of Lua's library would have raised.
+/// The value that a script has raised. An error from Rust becomes the string that Lua's library would have raised.
 fn text(lua: &Lua, error: Value) -> mlua::Result<Value> {
     match error {
         Value::Error(error) => match raised(&error) {
@@ -66,16 +66,16 @@ fn text(lua: &Lua, error: Value) -> mlua::Result<Value> {
     }
 }
 
-/// The script that has called a function of the prelude, which has called one of ours.
+/// The script that has called a function of the prelude, which has called a Rust function.
 struct Caller {
     level: usize,
-    /// What it has called the prelude's function.
+    /// The name that the script has used for the prelude's function.
     name: Option<String>,
     is_method: bool,
 }
 
 impl Caller {
-    /// Below the prelude's own functions, and those whose frames are gone behind a tail call.
+    /// Finds the caller below the prelude's own functions, and below functions whose frames are gone after a tail call.
     fn find(lua: &Lua) -> Self {
         let (mut level, mut function) = (1, 1);
         loop {
@@ -104,11 +104,11 @@ impl Caller {
     }
 }
 
-/// What Lua's function has raised, when nobody knew who has called it, as it says it to those it knows.
-/// `name`: the function's, unless the script has another for it.
+/// Corrects an error of Lua's function: the function did not know its caller, and this adds the caller's place and
+/// name. `name`: the function's name, unless the script uses another name.
 fn blame(lua: &Lua, (name, told): (LuaString, LuaString)) -> mlua::Result<String> {
     let (name, told) = (name.to_string_lossy(), told.to_string_lossy());
-    // It is no fault of the script's, and known by these words.
+    // This error is not the script's fault, and other code recognizes it by this text.
     if told == "not enough memory" {
         return Ok(told);
     }

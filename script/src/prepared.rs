@@ -1,5 +1,5 @@
-//! What a session has prepared, so that scripts can be told what a COM_STMT_EXECUTE executes:
-//! `pilotfish.execution`.
+//! The prepared statements of a session, so that scripts can see which statement a COM_STMT_EXECUTE
+//! executes: `pilotfish.execution`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use wire::{Capabilities, Command, Reader};
 
 use crate::values::Form;
 
-/// Statements' texts together; beyond that none is noted.
+/// The most bytes of all statements' texts; beyond it no further statement is noted.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What a session has prepared.
+/// The prepared statements of a session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prepared(Arc<Mutex<PreparedStatements>>);
 
@@ -27,16 +27,16 @@ struct PreparedStatements {
 struct Statement {
     text: Box<[u8]>,
     parameters: u16,
-    /// As the last execution that has declared any.
+    /// The types that an execution has declared last.
     types: Vec<u8>,
-    /// Parameters of the next execution that came before it.
+    /// Parameters of the next execution that were sent before it, as long data.
     long: BTreeSet<u16>,
 }
 
 impl UserData for Prepared {}
 
 impl Prepared {
-    /// A statement has been prepared.
+    /// Notes a prepared statement.
     pub(crate) fn note(&self, id: u32, text: &[u8], parameters: u16) {
         let mut inner = self.lock();
         inner.forget(id);
@@ -57,7 +57,7 @@ impl Prepared {
         Some(self.lock().statements.get(&id)?.parameters)
     }
 
-    /// A command of the client's about a statement is on its way.
+    /// Notes a command of the client about a statement, before it is sent.
     pub(crate) fn follow(&self, payload: &[u8]) {
         let Some((&command, arguments)) = payload.split_first() else {
             return;
@@ -85,7 +85,7 @@ impl Prepared {
         }
     }
 
-    /// An execution has been sent: what came before it was for it.
+    /// Notes that an execution was sent: it has used the long data that came before it.
     pub(crate) fn executed(&self, payload: &[u8]) {
         let id = payload
             .get(1..)
@@ -97,17 +97,17 @@ impl Prepared {
         }
     }
 
-    /// Nothing is prepared any more.
+    /// Forgets all statements.
     pub(crate) fn clear(&self) {
         *self.lock() = PreparedStatements::default();
     }
 
     fn lock(&self) -> MutexGuard<'_, PreparedStatements> {
-        // A panic while it was locked leaves whole statements only.
+        // A panic under the lock leaves no half-made statement.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a COM_STMT_EXECUTE executes, for scripts; nil for other commands and unknown statements.
+    /// The statement and values of a COM_STMT_EXECUTE, for scripts; nil for other commands and unknown statements.
     fn execution(&self, lua: &Lua, payload: &[u8]) -> mlua::Result<Value> {
         let Some((&command, arguments)) = payload.split_first() else {
             return Ok(Value::Nil);
@@ -137,7 +137,7 @@ impl PreparedStatements {
         }
     }
 
-    /// What an execution says of its parameters holds until another says something else.
+    /// Notes the types that an execution declares. They apply until another execution declares types.
     fn declare(&mut self, id: u32, arguments: &[u8]) {
         let Some(statement) = self.statements.get_mut(&id) else {
             return;

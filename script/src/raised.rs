@@ -13,7 +13,7 @@ impl fmt::Debug for Raised {
     }
 }
 
-/// As the original logs it.
+/// The text that the original logs.
 impl fmt::Display for Raised {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -27,7 +27,7 @@ impl fmt::Display for Raised {
 
 impl std::error::Error for Raised {}
 
-/// An error that nobody has caught: an object that a script has raised in its own words (`__tostring`).
+/// Turns an uncaught error into text: an object that a script has raised is converted by its `__tostring`.
 pub(crate) fn worded(error: Error) -> Error {
     match raised(&error) {
         Some(value @ (Value::Table(_) | Value::UserData(_))) => match value.to_string() {
@@ -38,7 +38,7 @@ pub(crate) fn worded(error: Error) -> Error {
     }
 }
 
-/// The value that a script has raised, if that is what an error is.
+/// The value that a script has raised, if the error is one.
 pub(crate) fn raised(error: &Error) -> Option<&Value> {
     match error {
         Error::CallbackError { cause, .. } | Error::WithContext { cause, .. } => raised(cause),

@@ -1,7 +1,7 @@
-//! `proxy.response`: what a script answers instead of a server.
+//! `proxy.response`: a script's answer instead of a server's.
 //!
-//! The text protocol without DEPRECATE_EOF and without any newer flag: sessions with a script have
-//! agreed on that.
+//! It uses the text protocol without DEPRECATE_EOF and without any newer flag: sessions with a script
+//! negotiate only that.
 
 use mlua::{Lua, Table, Value};
 use wire::column::{ColumnDefinition, ColumnType};
@@ -19,19 +19,19 @@ const MYSQLD_PACKET_ERR: f64 = 255.0;
 const MYSQLD_PACKET_RAW: f64 = 250.0;
 /// The longest text of an ERR.
 const ERRMSG_BYTES_MAX: usize = 512;
-/// What stands for NULL in a row.
+/// The byte that stands for NULL in a row.
 const NULL: u8 = 0xfb;
-/// latin1_swedish_ci, as MySQL Proxy says of every column.
+/// latin1_swedish_ci, which MySQL Proxy sends for every column.
 const COLLATION: u16 = 8;
 const COLUMN_LENGTH: u32 = 32;
 const PRI_KEY: u16 = 2;
 const STRING: u8 = 254;
-/// The most columns that a server gives (`MAX_FIELDS`).
+/// The most columns that a server sends (`MAX_FIELDS`).
 const COLUMNS_MAX: usize = 4096;
 const ER_UNKNOWN: u16 = 1105;
 const SQLSTATE: [u8; 5] = *b"07000";
 
-/// The answer's payloads and what was taken for something in them; or why there are none.
+/// The answer's payloads, and warnings about values that were replaced by defaults.
 ///
 /// # Errors
 /// What is wrong in `proxy.response`, in words for the log.
@@ -45,7 +45,7 @@ pub(crate) fn encode(
     Ok((payloads, warnings))
 }
 
-/// What is built counts as the script's memory, and as its time.
+/// Checks the budget: the answer counts as the script's memory, and making it as the script's time.
 fn check(lua: &Lua, budget: &Budget, bytes: usize) -> Result<(), String> {
     budget.check(lua, bytes).map_err(|error| error.to_string())
 }
@@ -57,7 +57,7 @@ fn put(
     warnings: &mut Vec<String>,
 ) -> Result<Payloads, String> {
     let response = match response {
-        // Nobody has looked at it so far: then it is an empty table.
+        // The script has not used it so far: then it is an empty table.
         Value::Nil => &Value::Table(lua.create_table().map_err(|error| error.to_string())?),
         given => given,
     };
@@ -104,7 +104,7 @@ fn ok(
         return rows(lua, &resultset, budget, payloads, warnings);
     }
     let count = |key| -> Result<u64, String> {
-        // Beyond what a number can hold stands the most that it can.
+        // A number that is too large becomes the largest possible.
         Ok(number(lua, response, key)?.unwrap_or_default() as u64)
     };
     let ok = OkPacket {
@@ -137,7 +137,7 @@ fn err(lua: &Lua, response: &Table, payloads: &mut Payloads) -> Result<(), Strin
     let message = &message[..message.len().min(ERRMSG_BYTES_MAX)];
     payloads.put(|out| {
         ErrPacket {
-            // As many bits as go to the client, as in MySQL Proxy.
+            // Only the low 16 bits go to the client, as in MySQL Proxy.
             number: code as i64 as u16,
             sqlstate: Some(sqlstate),
             text: message,
@@ -180,7 +180,7 @@ fn rows(
     let Value::Table(fields) = get(resultset, "fields")? else {
         return Err("proxy.response.resultset.fields has to be a table".to_owned());
     };
-    // The first nil ends them, whatever comes behind.
+    // The first nil ends the fields; entries after it are ignored.
     let columns = fields
         .sequence_values::<Value>()
         .take(COLUMNS_MAX + 1)
@@ -261,7 +261,7 @@ fn row(
             .map_err(|error| error.to_string())?;
         match coerced(lua, value) {
             Some(bytes) => {
-                // Strings end at the first NUL, as they always have.
+                // Strings end at the first NUL, as in MySQL Proxy.
                 let end = bytes.iter().position(|byte| *byte == 0);
                 let bytes = &bytes[..end.unwrap_or(bytes.len())];
                 check(lua, budget, taken + payload.len() + bytes.len())?;
@@ -274,7 +274,7 @@ fn row(
     Ok(payload)
 }
 
-/// Bytes that payloads take, with what is noted of each.
+/// Bytes that payloads take, including their offsets.
 fn taken(payloads: &Payloads) -> usize {
     payloads.bytes() + payloads.len() * size_of::<usize>()
 }
@@ -283,7 +283,7 @@ fn get(table: &Table, key: &str) -> Result<Value, String> {
     table.raw_get(key).map_err(|error| error.to_string())
 }
 
-/// A number, or a string that is one.
+/// A number, or a string that reads as a number.
 fn number(lua: &Lua, table: &Table, key: &str) -> Result<Option<f64>, String> {
     let value = get(table, key)?;
     lua.coerce_number(value).map_err(|error| error.to_string())
@@ -293,7 +293,7 @@ fn text(lua: &Lua, table: &Table, key: &str) -> Result<Option<Vec<u8>>, String> 
     Ok(coerced(lua, get(table, key)?))
 }
 
-/// The bytes of a string or of a number as Lua writes it; nothing else has any.
+/// The bytes of a string, or of a number as Lua writes it; `None` for other values.
 fn coerced(lua: &Lua, value: Value) -> Option<Vec<u8>> {
     match value {
         Value::String(string) => Some(string.as_bytes().to_vec()),

@@ -10,10 +10,10 @@ use crate::binary_rows::read_binary;
 use crate::scripts::Scripts;
 use crate::values::Form;
 
-/// What stands for NULL in a row of the text protocol.
+/// The byte that stands for NULL in a row of the text protocol.
 const NULL: u8 = 0xfb;
 
-/// The functions of one command.
+/// The functions for the rows of one command.
 #[derive(Clone)]
 pub struct Rows {
     scripts: Scripts,
@@ -21,7 +21,7 @@ pub struct Rows {
     functions: Table,
 }
 
-/// The same for the rows of one result.
+/// The functions for the rows of one result.
 pub struct ResultRows {
     rows: Rows,
     fields: Table,
@@ -38,10 +38,10 @@ impl Rows {
         }
     }
 
-    /// A result begins, with these definitions of columns.
+    /// Begins a result with these definitions of columns.
     ///
     /// # Errors
-    /// One of them is malformed.
+    /// A definition is malformed.
     pub fn begin(
         &self,
         definitions: &[Vec<u8>],
@@ -69,10 +69,10 @@ impl Rows {
 }
 
 impl ResultRows {
-    /// A row as the functions want it; `None`: not at all.
+    /// Rewrites a row by the functions; `None`: the row is dropped.
     ///
     /// # Errors
-    /// A function has failed, or what it gives is no row; the log has been told.
+    /// A function has failed, or has returned no row; the error is logged.
     pub fn rewrite(&self, payload: &[u8]) -> Result<Option<Vec<u8>>, String> {
         let Rows {
             scripts,

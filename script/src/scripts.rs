@@ -1,7 +1,7 @@
-//! A script and the interpreter that runs it for many clients.
+//! Scripts and the interpreter that runs them for many clients.
 //!
-//! An interpreter is one worker's own, or shared by all of them behind its lock; either way one hook runs
-//! at a time, and whatever it does to `proxy` is its session's.
+//! An interpreter belongs to one worker, or all workers share it behind its lock. In both cases one hook runs
+//! at a time, and its changes to `proxy` belong to its session.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::session_fault::SessionFault;
 use crate::stack::OWN;
 use crate::{keeping, loader, metrics, prepared, statement};
 
-/// What hooks are made of, in the order in which they build on one another.
+/// The Lua files of the objects that hooks use, in the order of their dependencies.
 const OBJECTS: [(&str, &str); 16] = [
     ("keeping", include_str!("objects/keeping.lua")),
     ("address", include_str!("objects/address.lua")),
@@ -49,11 +49,11 @@ const OBJECTS: [(&str, &str); 16] = [
     ("pilotfish", include_str!("objects/pilotfish.lua")),
 ];
 
-/// One script, ready for clients. Cheap to clone.
+/// An interpreter of scripts, as one worker uses it. Cheap to clone.
 #[derive(Clone)]
 pub struct Scripts {
     inner: Arc<ScriptsInner>,
-    /// The worker whose sessions these are.
+    /// The worker whose sessions use this.
     worker: usize,
     /// Whether that worker runs the interpreter's timers.
     keeps_time: bool,
@@ -61,11 +61,11 @@ pub struct Scripts {
 
 struct ScriptsInner {
     interpreter: Interpreter,
-    /// Held by whoever runs something in it; the coroutines in which no hook runs.
+    /// The lock that must be held to run anything in the interpreter. It holds the idle coroutines.
     turn: Mutex<Vec<Thread>>,
-    /// Whose turn it was last; changed by whoever has it.
+    /// The worker that held the lock last; changed only under the lock.
     worker: AtomicUsize,
-    /// How many backends are down by a script's word.
+    /// How many backends a script has set down.
     out: Arc<AtomicUsize>,
     log: Arc<dyn Log>,
     commons: Arc<Commons>,
@@ -75,31 +75,31 @@ struct ScriptsInner {
     began: Instant,
 }
 
-/// Whoever has it, runs something in the interpreter.
+/// The guard of the interpreter's lock: only its holder may run anything in the interpreter.
 type InterpreterGuard<'a> = MutexGuard<'a, Vec<Thread>>;
 
 /// How a hook is called.
 pub(crate) enum HookCall<'a> {
-    /// It cannot wait.
+    /// The hook cannot wait.
     AtOnce(&'a Function),
-    /// In a coroutine.
+    /// The hook runs in a coroutine, and may wait.
     Waiting(&'a Function),
-    /// In the one in which it has waited.
+    /// The hook continues in the coroutine in which it has waited.
     GoesOn(Thread),
 }
 
-/// How a hook has ended, and what is to be looked at.
+/// How a hook has ended, and what it has changed.
 pub(crate) struct Outcome {
-    /// The number that it has returned, or 0.
+    /// The number that the hook has returned, or 0.
     pub decision: f64,
-    /// How many commands are to be sent.
+    /// How many commands are queued.
     pub queued: usize,
     flags: u8,
-    /// It has not ended: it wants something first, and this goes on with that.
+    /// The coroutine of a hook that has not ended: it waits, and is resumed in this coroutine.
     pub waits: Option<Thread>,
 }
 
-// What `outcome_of` in `hooks.lua` tells.
+// The flags that `outcome_of` in `hooks.lua` returns.
 const HAS_MOVED: u8 = 1;
 const HAS_CHANGED: u8 = 2;
 const WANTS_CLOSE: u8 = 4;
@@ -139,7 +139,7 @@ impl Outcome {
 }
 
 impl Scripts {
-    /// A script in an interpreter of its own. It is read when a client comes. `keeps_all`: results are
+    /// Makes a new interpreter. Scripts are read when a client connects. `keeps_all`: results are
     /// kept for the script unless it says otherwise.
     ///
     /// # Errors
@@ -201,7 +201,7 @@ impl Scripts {
         })
     }
 
-    /// The same for the sessions of another worker, which runs its timers or does not.
+    /// The same interpreter for the sessions of another worker. `keeps_time`: whether that worker runs its timers.
     pub fn of_worker(&self, worker: usize, keeps_time: bool) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
@@ -210,12 +210,12 @@ impl Scripts {
         }
     }
 
-    /// Whether the timers are this worker's to run.
+    /// Whether this worker runs the timers.
     pub fn keeps_time(&self) -> bool {
         self.keeps_time
     }
 
-    /// How long it is until the next timer is due; `None`: there is none.
+    /// The time until the next timer is due; `None`: there is no timer.
     pub fn time_to_timer(&self) -> Option<Duration> {
         let function = self.inner.module.raw_get::<Function>("time_to_timer");
         let microseconds = self.run::<Option<f64>>(&function.ok()?, ()).ok()??;
@@ -231,12 +231,12 @@ impl Scripts {
         }
     }
 
-    /// What it has in common with others.
+    /// The data that this interpreter shares with other interpreters.
     pub(crate) fn commons(&self) -> &Commons {
         &self.inner.commons
     }
 
-    /// The backends as they are now, in their order.
+    /// Sets the current backends, in their order.
     pub fn take_up(&self, backends: &[BackendFacts]) {
         self.tell(|lua, module| {
             let list = lua.create_table()?;
@@ -247,12 +247,12 @@ impl Scripts {
         });
     }
 
-    /// A backend has been found up or down.
+    /// Sets whether a backend is up or down.
     pub fn set_state(&self, index: usize, state: i64) {
         self.tell_of(index, "set_state", state);
     }
 
-    /// Whether a backend is taken for down, or not there at all.
+    /// Whether a backend counts as down, or does not exist.
     pub fn is_down(&self, index: usize) -> bool {
         let _turn = self.turn();
         let backend = self.backend(index);
@@ -260,7 +260,7 @@ impl Scripts {
         state.is_none_or(|state| state == BACKEND_STATE_DOWN)
     }
 
-    /// The numbers of the backends that are down by a script's word.
+    /// The numbers of the backends that a script has set down.
     pub fn backends_out(&self) -> Vec<usize> {
         if self.inner.out.load(Ordering::Relaxed) == 0 {
             return Vec::new();
@@ -270,24 +270,24 @@ impl Scripts {
         found.unwrap_or_default()
     }
 
-    /// Backends that were down for a while may be tried again.
+    /// Allows backends that were down for a while to be tried again.
     pub fn retry_backends(&self) {
         self.tell(|_, module| module.raw_get::<Function>("look_again")?.call(()));
     }
 
-    /// The backend of a session whose script has chosen none; 0 where there is none.
+    /// The backend of a session whose script has chosen none; 0 if there is no backend.
     pub fn default_backend(&self) -> usize {
         let function = self.inner.module.raw_get::<Function>("default_backend");
         let found = function.ok().and_then(|it| self.run(&it, ()).ok());
         found.unwrap_or_default()
     }
 
-    /// An idle connection has ended.
+    /// Notes that an idle connection has ended.
     pub fn unpark(&self, id: u64) {
         self.tell(|_, module| module.raw_get::<Function>("unpark")?.call(id));
     }
 
-    /// The hook that a session waits in does not go on.
+    /// Gives up the hook in which a session waits.
     pub(crate) fn give_up(&self, session: &Table) {
         self.tell(|_, module| module.raw_get::<Function>("give_up")?.call(session));
     }
@@ -297,7 +297,7 @@ impl Scripts {
         self.inner.clock.since(self.inner.began).as_micros() as f64
     }
 
-    /// Logs a line of the script's.
+    /// Logs a line for the script.
     pub fn log(&self, level: Level, line: &str) {
         self.inner.log.log(level, line);
     }
@@ -315,14 +315,14 @@ impl Scripts {
         self.inner.interpreter.budget()
     }
 
-    /// A script as it is now.
+    /// Loads the current version of a script.
     pub(crate) fn chunk(&self, file: &Path) -> Result<Chunk, SessionFault> {
         let _turn = self.turn();
         let loaded = self.inner.interpreter.load(file);
         loaded.map_err(|fault| SessionFault::Unreadable(fault.to_string()))
     }
 
-    /// Does something with the state, within the limits of a call.
+    /// Runs a function with the Lua state, within the limits of a call.
     pub(crate) fn within<R>(&self, run: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, Fault> {
         let turn = self.turn();
         self.within_turn(&turn, run)
@@ -350,7 +350,7 @@ impl Scripts {
         self.within(|_| function.call(arguments))
     }
 
-    /// Calls a hook: what it has decided, or what went wrong.
+    /// Calls a hook. Returns its outcome, or its fault.
     pub(crate) fn run_hook<A: IntoLuaMulti>(
         &self,
         way: HookCall<'_>,
@@ -358,7 +358,7 @@ impl Scripts {
         arguments: impl FnOnce(&Lua) -> mlua::Result<A>,
     ) -> Result<Outcome, Fault> {
         let mut turn = self.turn();
-        // What a hook is given is none of its own memory; and without a limit it is made faster.
+        // A hook's arguments do not count as its memory, and it is faster to make them without a limit.
         let arguments = arguments(self.lua()).map_err(|error| Fault::of(&error))?;
         let (told, runner) = match way {
             HookCall::AtOnce(function) => {
@@ -385,7 +385,7 @@ impl Scripts {
         Ok(outcome)
     }
 
-    /// A coroutine in which no hook runs.
+    /// Takes an idle coroutine, or makes one.
     fn runner(&self, turn: &mut InterpreterGuard<'_>) -> Result<Thread, Fault> {
         match turn.pop() {
             Some(runner) => Ok(runner),
@@ -399,7 +399,7 @@ impl Scripts {
     }
 
     fn turn(&self) -> InterpreterGuard<'_> {
-        // A panic leaves whole coroutines only.
+        // A panic leaves no half-made coroutine, so a poisoned lock is still good.
         self.inner
             .turn
             .lock()
@@ -418,7 +418,7 @@ impl Scripts {
         });
     }
 
-    /// Tells the objects something; that it cannot be told is for the log.
+    /// Passes news to the Lua objects, and logs a failure.
     fn tell(&self, run: impl FnOnce(&Lua, &Table) -> mlua::Result<()>) {
         if let Err(fault) = self.within(|lua| run(lua, &self.inner.module)) {
             self.log(Level::Critical, &fault.to_string());
@@ -426,7 +426,7 @@ impl Scripts {
     }
 }
 
-/// `proxy.global`, and what older scripts call it.
+/// Sets `proxy.global`, and its names in older scripts.
 fn share(lua: &Lua, proxy: &Table, module: &Table) -> mlua::Result<()> {
     let backends = module
         .raw_get::<Function>("backends_object")?
@@ -439,7 +439,7 @@ fn share(lua: &Lua, proxy: &Table, module: &Table) -> mlua::Result<()> {
     proxy.raw_set("servers", backends)
 }
 
-/// The functions that the objects are given.
+/// The functions in Rust that the Lua objects use.
 fn host(
     lua: &Lua,
     log: &Arc<dyn Log>,
@@ -475,7 +475,7 @@ fn host(
     Ok(host)
 }
 
-/// Whether all of it says where a statement goes.
+/// Whether the whole text is a valid routing hint.
 fn is_hint(text: &[u8]) -> bool {
     let mut hints = Hints::default();
     hints.attribute(text);

@@ -1,4 +1,4 @@
-//! One client's script: its environment, its hooks, what they decide.
+//! One client's script: its environment, its hooks, and the hooks' decisions.
 //!
 //! ```text
 //!  begin ─► connect_server ─► read_handshake ─► read_auth ─► read_auth_result …
@@ -28,30 +28,30 @@ use crate::session_fault::SessionFault;
 pub struct Session {
     scripts: Scripts,
     table: Table,
-    /// Which hooks there are, as of the last one that ran.
+    /// The hooks that the script has, as of the end of the last hook that ran.
     has: [bool; Hook::ALL.len()],
-    /// How many commands were to be sent when the last one ended.
+    /// How many commands were queued when the last hook ended.
     queued: usize,
-    /// Connections are to be moved.
+    /// The script has asked for moves of connections.
     has_moved: bool,
     has_route: bool,
     has_rows: bool,
     wants_close: bool,
-    /// What it has prepared, once there was something.
+    /// The session's prepared statements, after the first was prepared.
     prepared: Option<Prepared>,
-    /// The hook that waits, and where it does.
+    /// The hook that waits, and its coroutine.
     waiting: Option<(Hook, Thread)>,
-    /// What the client is told instead of what a hook wants that has passed a limit.
+    /// The error for the client if the last hook has passed a limit.
     refusal: Option<Payloads>,
-    /// Its scripts, in their order.
+    /// The session's scripts, in their order.
     files: Vec<PathBuf>,
     /// `disconnect_client` has run.
     has_ended: bool,
 }
 
 impl Scripts {
-    /// A client has come: the scripts' bodies run for it, in this order. `takes_turns`: its session has no
-    /// connection of its own, but gets one for each command.
+    /// Begins a client's session: runs the scripts' bodies for it, in this order. `takes_turns`: the session has no
+    /// backend connection of its own, but gets one for each command.
     ///
     /// # Errors
     /// A script cannot be read, does not parse, or raises an error.
@@ -132,7 +132,7 @@ impl Session {
         ran.map_err(|fault| SessionFault::Raised(raised(file, &fault)))
     }
 
-    /// The scripts, in the order in which they are asked.
+    /// The scripts, in the order in which their hooks run.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
@@ -147,15 +147,15 @@ impl Session {
         self.run(hook, ())
     }
 
-    /// The session ends, however it does: `disconnect_client`, once. Whoever drops it without a word has
-    /// said the same.
+    /// Runs `disconnect_client` at the session's end, once. If the session is dropped without this call, the
+    /// hook runs, too.
     pub fn end(&mut self) {
         if !std::mem::replace(&mut self.has_ended, true) {
             self.call(Hook::DisconnectClient);
         }
     }
 
-    /// `read_auth_result`, for a packet of the backend's.
+    /// Runs `read_auth_result` for a packet from the backend.
     pub fn read_auth_result(&mut self, packet: &[u8]) -> Decision {
         let scripts = self.scripts.clone();
         let argument = |lua: &Lua| {
@@ -170,7 +170,7 @@ impl Session {
         )
     }
 
-    /// `read_query`, for a command's whole payload.
+    /// Runs `read_query` for a command's whole payload.
     pub fn read_query(&mut self, payload: &[u8]) -> Decision {
         let scripts = self.scripts.clone();
         let packet = |lua: &Lua| lua.create_string(payload);
@@ -178,7 +178,7 @@ impl Session {
         self.run_with(Hook::ReadQuery, way, packet)
     }
 
-    /// `read_query_result`, for the reply to what was sent last.
+    /// Runs `read_query_result` for the reply to the command that was sent last.
     pub fn read_query_result(&mut self, facts: &ReplyFacts, answer: Option<Answer>) -> Decision {
         let scripts = self.scripts.clone();
         let way = HookCall::Waiting(&scripts.functions().queries.read_query_result);
@@ -186,12 +186,12 @@ impl Session {
         self.run_with(Hook::ReadQueryResult, way, reply)
     }
 
-    /// Microseconds since the interpreter began, as replies are timed.
+    /// Microseconds since the interpreter began: the clock of replies.
     pub fn now(&self) -> f64 {
         self.scripts.now()
     }
 
-    /// The next command that is to be sent.
+    /// Takes the next command from the script's queue.
     pub fn next_query(&mut self) -> Option<Injection> {
         let next = &self.scripts.functions().queries.next_query;
         type Next = (Option<LuaString>, Option<bool>, Option<LuaString>);
@@ -203,12 +203,12 @@ impl Session {
         })
     }
 
-    /// How many commands were to be sent when the last hook ended.
+    /// How many commands were queued when the last hook ended.
     pub fn queue_len(&self) -> usize {
         self.queued
     }
 
-    /// Forgets what was to be sent.
+    /// Clears the queue of commands.
     pub fn clear_queue(&mut self) {
         if std::mem::take(&mut self.queued) == 0 {
             return;
@@ -218,7 +218,7 @@ impl Session {
         }
     }
 
-    /// `proxy.response` as payloads, or why it is none; the log has been told.
+    /// `proxy.response` as payloads; `None` if it is no response. The reason is logged.
     pub fn response(&mut self) -> Option<Payloads> {
         if let Some(refusal) = self.refusal.take() {
             return Some(refusal);
@@ -259,13 +259,13 @@ impl Session {
         self.refusal.is_some()
     }
 
-    /// What the hook waits for.
+    /// Takes the wish that the hook waits for.
     pub fn take_wish(&mut self) -> Option<Wish> {
         let wish = self.table.raw_get::<Option<Table>>("wish").ok()??;
         Wish::read(&wish)
     }
 
-    /// The hook that waits goes on.
+    /// Resumes the hook that waits.
     pub fn resume(&mut self, given: WishOutcome) -> Decision {
         let Some((hook, runner)) = self.waiting.take() else {
             return Decision::Nothing;
@@ -295,14 +295,14 @@ impl Session {
         }
     }
 
-    /// The hook that waits does not go on: it is as if there had been none.
+    /// Gives up the hook that waits, as if the script had no such hook.
     pub fn give_up(&mut self) {
         self.waiting = None;
         self.scripts.give_up(&self.table);
         self.queued = 0;
     }
 
-    /// Where the script has sent the command, as a hint, since it was asked last; empty: nowhere any more.
+    /// The route that the script has set for the command since the last call, as a hint; empty: the route is cleared.
     pub fn take_route(&mut self) -> Option<Box<[u8]>> {
         if !std::mem::take(&mut self.has_route) {
             return None;
@@ -312,7 +312,7 @@ impl Session {
         Some(route.as_bytes().as_ref().into())
     }
 
-    /// What rewrites the rows of the command, if the script has said so since it was asked last.
+    /// The functions that rewrite the command's rows, if the script has set them since the last call.
     pub fn take_rows(&mut self) -> Option<Rows> {
         if !std::mem::take(&mut self.has_rows) {
             return None;
@@ -326,7 +326,7 @@ impl Session {
         ))
     }
 
-    /// The session has prepared a statement.
+    /// Notes that the session has prepared a statement.
     pub fn note_prepared(&mut self, id: u32, text: &[u8], parameters: u16) {
         if self.prepared.is_none() {
             let prepared = Prepared::default();
@@ -343,40 +343,40 @@ impl Session {
         }
     }
 
-    /// How many parameters a statement has that the session has prepared.
+    /// The number of parameters of a prepared statement of the session.
     pub fn parameters_of(&self, id: u32) -> Option<u16> {
         self.prepared.as_ref()?.parameters_of(id)
     }
 
-    /// A command of the client's is on its way to the script.
+    /// Notes a command of the client before the script gets it.
     pub fn follow_prepared(&self, payload: &[u8]) {
         if let Some(prepared) = &self.prepared {
             prepared.follow(payload);
         }
     }
 
-    /// The script has seen it.
+    /// Notes that the script has got the command.
     pub fn has_followed(&self, payload: &[u8]) {
         if let Some(prepared) = &self.prepared {
             prepared.executed(payload);
         }
     }
 
-    /// The session has begun anew: nothing is prepared.
+    /// Forgets all prepared statements, because the session was reset.
     pub fn forget_prepared(&self) {
         if let Some(prepared) = &self.prepared {
             prepared.clear();
         }
     }
 
-    /// The session's connection goes back to its pool, as if the script had said so.
+    /// Releases the session's connection to its pool, as if the script had done so.
     pub fn leave(&mut self) {
         let leave = &self.scripts.functions().leave;
         self.tell_of(self.scripts.run::<()>(leave, &self.table));
         self.has_moved = true;
     }
 
-    /// What the script has done with connections since it was asked last.
+    /// The script's moves of connections since the last call.
     pub fn take_moves(&mut self) -> Vec<Move> {
         if !std::mem::take(&mut self.has_moved) {
             return Vec::new();
@@ -395,23 +395,23 @@ impl Session {
         usize::try_from(index.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The proxy has chosen a backend itself, or given it up.
+    /// Notes that the proxy itself has chosen a backend, or given it up (0).
     pub fn settle(&mut self, index: usize) {
         let _ = self.table.raw_set("backend_ndx", index);
     }
 
-    /// The id of the connection that the script takes for the session's.
+    /// The id of the connection that is the session's in the script's view.
     pub fn server_id(&self) -> Option<u64> {
         let server = self.table.raw_get::<Option<Table>>("server").ok()??;
         server.raw_get("id").ok()
     }
 
-    /// Whether the script wants the session to end behind this command.
+    /// Whether the script wants the session to end after this command.
     pub fn wants_close(&self) -> bool {
         self.wants_close
     }
 
-    /// What is known of the client now.
+    /// Sets the facts about the client.
     pub fn set_client(&mut self, facts: &SocketFacts) {
         let set = self
             .scripts
@@ -419,7 +419,7 @@ impl Session {
         self.tell_of(set);
     }
 
-    /// What is known of the session's backend connection; `None`: it has none.
+    /// Sets the facts about the session's backend connection; `None`: the session has none.
     pub fn set_server(&mut self, facts: Option<&SocketFacts>) {
         let set_server = &self.scripts.functions().server.set_server;
         let set = self.scripts.within(|lua| {
@@ -429,7 +429,7 @@ impl Session {
         self.tell_of(set);
     }
 
-    /// What any connection is like that a session gets which takes turns on them.
+    /// Sets the facts that are true of each connection that a session gets for one command.
     pub fn know_server(&mut self, facts: &SocketFacts) {
         let know_server = &self.scripts.functions().server.know_server;
         let known = self.scripts.within(|lua| {
@@ -439,12 +439,12 @@ impl Session {
         self.tell_of(known);
     }
 
-    /// Both sides are another user's.
+    /// Sets the user of both sides.
     pub fn set_user(&mut self, user: &[u8]) {
         self.set_both("username", user);
     }
 
-    /// Both sides are at another schema.
+    /// Sets the default schema of both sides.
     pub fn set_schema(&mut self, schema: &[u8]) {
         self.set_both("default_db", schema);
     }
@@ -460,7 +460,7 @@ impl Session {
         }
     }
 
-    /// What fails here fails for want of memory, and is for the log.
+    /// Logs a failure. These calls fail only if there is not enough memory.
     fn tell_of(&self, outcome: Result<(), Fault>) {
         if let Err(fault) = outcome {
             self.scripts.log(Level::Critical, &fault.to_string());
@@ -474,7 +474,7 @@ impl Session {
         self.run_with(hook, way, |_| Ok((name, arguments)))
     }
 
-    /// Runs a hook, if there is one.
+    /// Runs a hook, if the script has it.
     fn run_with<A: IntoLuaMulti>(
         &mut self,
         hook: Hook,
@@ -507,8 +507,8 @@ impl Session {
         Decision::of(outcome.decision)
     }
 
-    /// A hook has failed. Of one that has raised an error the client notices nothing; one that has passed a
-    /// limit has not said what it wanted, and nothing else than that must happen.
+    /// Handles a failed hook. If it has raised an error, the client notices nothing. If it has passed a limit, its
+    /// decision is not known, so the proxy sends nothing and the client gets an error.
     fn failed(&mut self, hook: Hook, fault: &Fault) -> Decision {
         let line = format!("({}) {fault}", hook.name());
         self.scripts.log(Level::Critical, &line);
@@ -516,7 +516,7 @@ impl Session {
         if let Some(file) = self.files.first() {
             commons.note(file, |it| it.failed(&line));
         }
-        // Who knows how far it has come.
+        // The hook may have failed after it changed these.
         self.queued = usize::MAX;
         self.has_moved = true;
         let scripts = self.scripts.clone();
@@ -525,7 +525,7 @@ impl Session {
         }
         let Some(limit) = fault.limit else {
             if hook == Hook::ReadQuery {
-                // What was queued before the error is not sent.
+                // Commands that were queued before the error are not sent.
                 self.clear_queue();
             }
             return Decision::Nothing;
@@ -533,21 +533,21 @@ impl Session {
         self.refuse(&passed(hook.name(), limit))
     }
 
-    /// Nothing is sent, and the client is told this.
+    /// Sends nothing to a backend, and the error to the client.
     fn refuse(&mut self, error: &ProxyError) -> Decision {
         self.clear_queue();
         self.refusal = Some(refusal(error));
         Decision::SendResult
     }
 
-    /// The script cannot be asked which hooks it has: nothing may pass that it might have wanted to see.
+    /// Refuses the command, because the script's hooks cannot be found: no command may bypass a hook.
     fn refuse_unasked(&mut self, fault: &Fault) -> Decision {
         self.scripts.log(Level::Critical, &cannot_be_asked(fault));
         self.queued = usize::MAX;
         self.refuse(&errors::script_without_hooks())
     }
 
-    /// Notes which hooks there are.
+    /// Notes which hooks the script has.
     fn note_hooks(&mut self) -> Result<(), Fault> {
         let scripts = self.scripts.clone();
         self.note_hooks_by(&scripts.functions().find_hooks)
@@ -574,7 +574,7 @@ impl Drop for Session {
     }
 }
 
-/// What the client is told of a limit.
+/// The client's error if a script has passed a limit.
 fn passed(part: &str, limit: Limit) -> ProxyError {
     errors::script_over_limit(part, limit, limit.setting())
 }
@@ -585,12 +585,12 @@ fn refusal(error: &ProxyError) -> Payloads {
     refusal
 }
 
-/// Its environment has raised an error where a hook was looked for.
+/// The log line if the script's environment raised an error during the search for hooks.
 fn cannot_be_asked(fault: &Fault) -> String {
     format!("the script cannot be asked for its hooks: {fault}")
 }
 
-/// What a script's body has raised.
+/// The log line if a script's body has raised an error.
 fn raised(file: &Path, fault: &Fault) -> String {
     format!("(lua-error) [{}] {fault}", file.display())
 }

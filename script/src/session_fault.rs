@@ -4,17 +4,17 @@ use std::fmt;
 
 use wire::errors::{self, ProxyError};
 
-/// Why a session has no script to run, as the log says it.
+/// Why a script cannot run for a session, with the text for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionFault {
     /// The script cannot be read, or does not parse.
     Unreadable(String),
-    /// Its body has raised an error.
+    /// The script's body has raised an error.
     Raised(String),
 }
 
 impl SessionFault {
-    /// What the client is told.
+    /// The error for the client.
     pub fn client_error(&self) -> ProxyError {
         match self {
             Self::Unreadable(_) => errors::script_not_loaded(),

@@ -1,8 +1,8 @@
 //! The stack of calls as a script sees it in MySQL Proxy: functions of scripts, and functions of C that they call.
 //!
-//! Here part of what MySQL Proxy has in C is Lua code of the proxy's own, in chunks whose names begin with [`OWN`].
-//! A call of such a function counts as one call of a C function, whatever it calls itself. What calls a hook is no
-//! part of the stack.
+//! Some functions that MySQL Proxy has in C are the proxy's own Lua code here, in chunks whose names begin with
+//! [`OWN`]. A call of such a function counts as one call of a C function, with all its inner calls. The code that calls
+//! a hook is no part of the stack.
 //!
 //! ```text
 //!   in memory                          as a script sees it
@@ -16,13 +16,13 @@
 use mlua::Lua;
 use mlua::debug::Debug;
 
-/// What the names of the proxy's own chunks begin with.
+/// The prefix of the names of the proxy's own chunks.
 pub(crate) const OWN: &str = "=pilotfish.";
 
-/// The chunk whose functions are nothing to a script: they stand between an error and the script's handler.
+/// The chunk whose functions are hidden from scripts: they stand between an error and the script's handler.
 pub(crate) const HANDLER: &str = "=pilotfish:handler";
 
-/// Whose function it is, in memory.
+/// The owner of a function in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameKind {
     Script,
@@ -31,7 +31,7 @@ enum FrameKind {
     /// Of the proxy's own Lua code.
     Own,
     Handler,
-    /// Lua's note that a function is gone, since it ended with a call.
+    /// Lua's note that a function's frame is gone, because the function ended with a tail call.
     Tail,
 }
 
@@ -56,25 +56,25 @@ pub(crate) fn is_own(source: &str) -> bool {
 /// A call that a script sees.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// In memory: 0 is the function of ours that runs.
+    /// The level in memory: 0 is the proxy's function that runs.
     pub(crate) level: usize,
     kind: FrameKind,
-    /// A script has called it, so that Lua knows by what name.
+    /// A script has called the function, so Lua knows the name that the script used.
     has_name: bool,
 }
 
 impl Frame {
-    /// Whether it is the proxy's own Lua code, which counts as a function of C.
+    /// Whether the function is the proxy's own Lua code, which counts as a C function.
     pub(crate) fn is_own(&self) -> bool {
         self.kind == FrameKind::Own
     }
 
-    /// Whether it is Lua's note of a function that is gone.
+    /// Whether this is Lua's note of a function whose frame is gone.
     pub(crate) fn is_tail(&self) -> bool {
         self.kind == FrameKind::Tail
     }
 
-    /// Where it is, as `luaL_where` says it: nothing of what is not a script's.
+    /// The place, in the form of `luaL_where`; empty if the function is not a script's.
     pub(crate) fn location(&self, lua: &Lua) -> String {
         match self.kind {
             FrameKind::Script => place_at(lua, self.level).unwrap_or_default(),
@@ -82,18 +82,18 @@ impl Frame {
         }
     }
 
-    /// Its name and what kind of a name that is, if Lua knows.
+    /// The function's name and the kind of the name, if Lua knows them.
     pub(crate) fn name(&self, debug: &Debug<'_>) -> Option<(String, &'static str)> {
         let names = self.has_name.then(|| debug.names())?;
         Some((names.name?.into_owned(), names.name_what?))
     }
 }
 
-/// The calls that a script sees, from the function of ours that runs on.
+/// The calls that a script sees, beginning with the proxy's function that runs.
 pub(crate) struct Frames<'a> {
     lua: &'a Lua,
     level: usize,
-    /// The call above was seen.
+    /// The script sees the call above.
     was_seen: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Frames<'a> {
         Self::at(lua, 0)
     }
 
-    /// From a level in memory on.
+    /// The calls from a level in memory on.
     pub(crate) fn at(lua: &'a Lua, level: usize) -> Self {
         Self {
             lua,
@@ -115,7 +115,7 @@ impl<'a> Frames<'a> {
         kind(self.lua, level)
     }
 
-    /// Whether a function of C is how the proxy's own code does its work.
+    /// Whether the proxy's own code has called a C function.
     fn is_within_own(&self, level: usize) -> bool {
         let mut callers = (level + 1..).map(|level| self.kind_at(level));
         let caller = callers.find(|caller| *caller != Some(FrameKind::Native));
@@ -135,7 +135,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Whether a script has called it in the end, and not the proxy.
+    /// Whether a script is among the callers, so that not only the proxy has called it.
     fn is_above_a_script(&self, level: usize) -> bool {
         let mut callers = (level + 1..).map_while(|level| kind(self.lua, level));
         callers.any(|caller| caller == FrameKind::Script)
@@ -166,7 +166,7 @@ impl Iterator for Frames<'_> {
     }
 }
 
-/// How many calls there are in memory.
+/// The number of calls in memory.
 pub(crate) fn depth(lua: &Lua) -> usize {
     let is_there = |level: usize| lua.inspect_stack(level, |_| ()).is_some();
     let (mut known, mut step) = (0, 1);
@@ -183,8 +183,8 @@ pub(crate) fn depth(lua: &Lua) -> usize {
     known + 1
 }
 
-/// Where the script is that has come to this level in memory, as `luaL_where` says it. Below the proxy's own code
-/// it is the script that has called that; nothing where a function of C has.
+/// The place of the script at this level in memory, in the form of `luaL_where`. If the level is the proxy's own
+/// code, it is the place of the script that has called that code; empty if a C function has called it.
 pub(crate) fn location(lua: &Lua, level: usize) -> String {
     let mut levels = (level..).map(|level| (level, kind(lua, level)));
     match levels.find(|(_, kind)| *kind != Some(FrameKind::Own)) {

@@ -1,13 +1,13 @@
-//! `pilotfish.statement`: what the proxy itself knows of a statement.
+//! `pilotfish.statement`: the proxy's own facts about a statement.
 
 use std::cell::RefCell;
 
 use mlua::{Lua, LuaString, Table};
 use sql::{Access, Analysis, Facts, Flags};
 
-/// The function: a statement's text to a table of facts.
+/// Adds the function, which returns a table of facts for a statement's text.
 pub(crate) fn share(lua: &Lua, host: &Table) -> mlua::Result<()> {
-    // Read again and again into the same memory.
+    // All statements are analysed in the same memory.
     let analysis = RefCell::<Analysis>::default();
     let statement = move |lua: &Lua, text: LuaString| {
         let mut analysis = analysis.borrow_mut();
@@ -39,7 +39,7 @@ const fn access(access: Access) -> &'static str {
     }
 }
 
-/// Names in lower case, each with `true`.
+/// A set as a table: names in lower case, each with the value `true`.
 fn set(lua: &Lua, names: impl Iterator<Item = &'static str>) -> mlua::Result<Table> {
     let set = lua.create_table()?;
     for name in names {

@@ -1,4 +1,4 @@
-//! `debug.traceback`: the words of Lua 5.1 for the calls that a script sees.
+//! `debug.traceback`: the text of Lua 5.1 for the calls that a script sees.
 
 use std::fmt::Write as _;
 
@@ -6,19 +6,19 @@ use mlua::Lua;
 
 use crate::stack::{self, Frame, Frames};
 
-/// Of a deep stack Lua tells the first calls and the last.
+/// For a deep stack Lua shows only the first calls and the last.
 const FIRST: usize = 12;
 const LAST: usize = 10;
 
-/// Calls in memory among which are surely the last that a script sees.
+/// So many calls in memory surely contain the last calls that a script sees.
 const DEPTH_OF_LAST: usize = 400;
 
-/// The lines from a level on; level 1 is the function that has called the one of ours that runs.
+/// The lines from a level on; level 1 is the caller of the Rust function that runs.
 pub(crate) fn lines(lua: &Lua, from: usize) -> String {
     let mut text = "stack traceback:".to_owned();
     let mut frames = Frames::new(lua).skip(from);
     let first: Vec<Frame> = frames.by_ref().take(FIRST.saturating_sub(from)).collect();
-    // If few are left, they are told as well.
+    // If only a few calls are left, they are shown as well.
     let next: Vec<Frame> = frames.by_ref().take(LAST + 2).collect();
     first.iter().for_each(|frame| add(lua, frame, &mut text));
     if next.len() < LAST + 2 {
@@ -44,7 +44,7 @@ fn add(lua: &Lua, frame: &Frame, text: &mut String) {
         };
         let mut line = format!("\n\t{file}:");
         if let Some(number) = debug.current_line().filter(|_| !is_own) {
-            // It cannot fail: what is written to is a string.
+            // Writing to a string cannot fail.
             let _ = write!(line, "{number}:");
         }
         let what = match frame.name(debug) {

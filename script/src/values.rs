@@ -1,6 +1,6 @@
-//! Values of rows and parameters, as Lua has them: NULL is nil; in the binary protocol (protocol page "Binary
-//! Protocol Value") integers of up to 53 bits and floating-point numbers are numbers, and all else is the
-//! text that the server would have sent.
+//! Values of rows and parameters in Lua. NULL is nil. In the binary protocol (protocol page "Binary
+//! Protocol Value") integers of up to 53 bits and floating-point numbers are numbers. Every other value is
+//! the text that the server would have sent.
 
 use mlua::{Lua, Value};
 use wire::Reader;
@@ -8,10 +8,10 @@ use wire::binary_row::{BinaryRow, BinaryType, BinaryValue};
 use wire::column::{ColumnDefinition, ColumnType};
 use wire::write::put_lenenc_bytes;
 
-/// The greatest integer up to which numbers of Lua have no gaps.
+/// The greatest integer up to which Lua's numbers represent every integer.
 const NUMBER_MAX: i128 = 1 << 53;
 
-/// How a value of the binary protocol looks.
+/// The form of a value of the binary protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Form(BinaryType);
 
@@ -20,8 +20,8 @@ impl Form {
         Self(BinaryType::of_column(column))
     }
 
-    /// As a COM_STMT_EXECUTE declares it.
-    /// `None` where servers do not agree on how it looks (`get_ps_param_len`).
+    /// The form of a type that a COM_STMT_EXECUTE declares.
+    /// `None` for types that servers read differently (`get_ps_param_len`).
     pub(crate) fn of_parameter(declared: u16) -> Option<Self> {
         let kind = ColumnType(declared as u8);
         let form = BinaryType {
@@ -45,7 +45,7 @@ impl Form {
         }
     }
 
-    /// Appends a value that is not NULL; an error where it is none of this form.
+    /// Appends a value that is not NULL. The error says why the value does not have this form.
     pub(crate) fn put(self, out: &mut Vec<u8>, value: &Value) -> Result<(), String> {
         if let Some(size) = self.0.integer_bytes() {
             let number = integer_of(value).ok_or("it is no whole number")?;
@@ -124,7 +124,7 @@ fn number_of(value: &Value) -> Option<f64> {
     }
 }
 
-/// Numbers that stand between these marks; `None` where something else does.
+/// The numbers between these separators; `None` if something else stands there.
 fn numbers<const N: usize>(text: &str, marks: [char; N]) -> Option<Vec<u32>> {
     let mut rest = text;
     let mut found = Vec::with_capacity(N + 1);
@@ -137,7 +137,7 @@ fn numbers<const N: usize>(text: &str, marks: [char; N]) -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// The text and the microseconds behind its point.
+/// The text before the decimal point, and the microseconds after it.
 fn fraction_of(text: &str) -> Option<(&str, Option<u32>)> {
     let Some((whole, fraction)) = text.split_once('.') else {
         return Some((text, None));

@@ -1,4 +1,4 @@
-//! What a script decides about a client's command, in sessions of either kind.
+//! Carries out what a script decides about a client's command, in sessions of either kind.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, Se
             send_packet(stage, incoming.sequence, &interrupted());
             return Ok(After::Next);
         }
-        // What comes behind it may rely on it.
+        // Later commands may rely on this command.
         Settled::Killed if incoming.command == Command::STMT_SEND_LONG_DATA => {
             return Err(unseen(&incoming));
         }
@@ -56,8 +56,8 @@ pub async fn act(stage: &mut impl Stage, incoming: Incoming) -> Result<After, Se
     decided(stage, decision, incoming, own).await
 }
 
-/// Does what the script has decided about a command. `shown`: the command as the script has seen it, if that is not as
-/// it came, and more is queued.
+/// Does what the script has decided about a command. `shown`: the command as the script has seen it, if that differs
+/// and commands are queued.
 async fn decided(
     stage: &mut impl Stage,
     decision: Decision,
@@ -90,7 +90,7 @@ async fn decided(
     stage.forward(incoming).await
 }
 
-/// The script has answered, and nothing is sent.
+/// The script has answered, and the command is not sent.
 async fn send_result(
     stage: &mut impl Stage,
     incoming: Incoming,
@@ -106,7 +106,7 @@ async fn send_result(
         stage.script().clear_queue();
     }
     if incoming.command == Command::QUIT {
-        // Nobody waits for an answer; the connection may stay in a pool.
+        // The client does not wait for an answer; the connection may stay in a pool.
         return Ok(After::Ended(SessionEnd::Quit));
     }
     if !has_reply(incoming.command) {
@@ -122,8 +122,8 @@ async fn send_result(
     Ok(After::Next)
 }
 
-/// A command that is not executed, and whose client does not wait to be told so: what comes behind it may
-/// rely on it.
+/// The error for a command that is not executed, and whose client does not wait for a reply: later
+/// commands may rely on that command.
 fn unseen(incoming: &Incoming) -> SessionError {
     let failure = Failure::saying(FailureKind::ScriptFailed, errors::hook_ended());
     SessionError::new(failure, Some(incoming.sequence))
@@ -149,7 +149,7 @@ fn is_of_cursor(incoming: &Incoming) -> bool {
     }
 }
 
-/// Behind the hook: what the command does to statements that are prepared.
+/// After the hook: follows what the command does to prepared statements.
 fn follow_statements(stage: &mut impl Stage, command: Command, payload: &[u8]) {
     match command {
         Command::STMT_EXECUTE => stage.script().has_followed(payload),
@@ -158,7 +158,7 @@ fn follow_statements(stage: &mut impl Stage, command: Command, payload: &[u8]) {
     }
 }
 
-/// What the script has put into `proxy.response`; whether that asks the client for a file.
+/// Sends what the script has put into `proxy.response`. Returns whether that asks the client for a file.
 fn answer(stage: &mut impl Stage, incoming: &Incoming) -> bool {
     let sequence = incoming.sequence;
     let Some(payloads) = stage.script().response() else {

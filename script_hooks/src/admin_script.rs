@@ -1,5 +1,5 @@
-//! The script of the admin port, as MySQL Proxy had one: it is asked what to answer an administrator, and
-//! where it answers nothing the port's own tables do.
+//! The script of the admin port, as MySQL Proxy had one. The script may answer an administrator; if it
+//! does not, the port's own tables answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use script_host::bridge::Bridge;
 use script_host::facts::{address_facts, facts_of};
 use script_host::interpreters::OfAdmin;
 
-/// What MySQL Proxy said where nothing was decided, and of a decision that it could do nothing with.
+/// What MySQL Proxy said if nothing was decided, and of a decision that it could not use.
 const NO_RESULT: &str = "need a resultset + proxy.PROXY_SEND_RESULT";
 const SOMETHING_ELSE: &str = "need a resultset + proxy.PROXY_SEND_RESULT ... got something else";
 
 /// The script of one administrator's session.
 pub struct AdminScript {
     scripts: Scripts,
-    /// Nobody else counts the backends' sessions for its scripts.
+    /// Whether the script is told the backends' sessions, because no session's script counts them.
     counts: bool,
     script: script::Session,
 }
 
 impl AdminScript {
-    /// What the script is told of an administrator.
+    /// Returns what the script is told of an administrator.
     pub fn facts(admin_client: &AdminClient) -> SocketFacts {
         SocketFacts {
             source: address_facts(&admin_client.remote),
@@ -38,10 +38,10 @@ impl AdminScript {
         }
     }
 
-    /// The script's body runs.
+    /// Runs the script's body.
     ///
     /// # Errors
-    /// It cannot be read, or raises an error.
+    /// The script cannot be read, or raises an error.
     pub fn new(
         all: OfAdmin,
         file: PathBuf,
@@ -57,7 +57,7 @@ impl AdminScript {
         })
     }
 
-    /// What the script answers, as packets; `None`: nothing.
+    /// Returns the script's answer as packets; `None` if it does not answer.
     pub fn answer(
         &mut self,
         topology: &Arc<Topology>,
@@ -75,7 +75,7 @@ impl AdminScript {
         }
         self.scripts.take_up(&backends);
         let decision = self.script.read_query(payload);
-        // There is no connection that could be moved.
+        // There is no connection to move.
         self.script.take_moves();
         let answer = match decision {
             Decision::Nothing if self.script.queue_len() == 0 && !self.script.has_refused() => {

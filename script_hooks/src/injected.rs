@@ -1,5 +1,5 @@
-//! What a script wants to be sent instead of the client's command: one after the other, each reply shown
-//! to `read_query_result`. One result at most reaches the client.
+//! Sends the commands that a script has queued instead of the client's command, one after the other.
+//! Each reply is shown to `read_query_result`. At most one result reaches the client.
 
 use script::{Answer, Decision, Hook, Injection};
 use session::Outcome;
@@ -18,20 +18,20 @@ use link::reply_observer::{ObservedReply, Reports, Towards, renumbered};
 use relay::outcome::{After, SessionError};
 use script_host::bridge::Bridge;
 
-/// What is sent for one command of a client's, and how far that has come to its one result.
+/// The commands for one command of a client's, and how far they have come to its one result.
 pub struct Queue<'a, S> {
     stage: &'a mut S,
     /// The client's command.
     incoming: Incoming,
-    /// The same as the script has seen it, where that is not the same.
+    /// The client's command as the script has seen it, if that differs.
     shown: Option<Vec<u8>>,
-    /// The id that its reply goes on with.
+    /// The sequence id with which the reply goes on.
     sequence: u8,
     is_told: bool,
 }
 
 impl<'a, S: Stage> Queue<'a, S> {
-    /// What the script has queued for a command.
+    /// The commands that the script has queued for a command.
     pub fn of(stage: &'a mut S, incoming: Incoming, shown: Option<Vec<u8>>) -> Self {
         Self {
             stage,
@@ -42,7 +42,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         }
     }
 
-    /// Sends it. Hooks may lengthen it meanwhile.
+    /// Sends the commands. Hooks may queue more of them meanwhile.
     pub async fn send(mut self) -> Result<After, SessionError> {
         let mut is_first = true;
         let mut left = self.stage.statements_max();
@@ -66,14 +66,14 @@ impl<'a, S: Stage> Queue<'a, S> {
             }
         }
         if !self.is_told && self.is_awaited() {
-            // Whoever has asked waits for an answer.
+            // The client waits for an answer.
             let [low, high] = self.stage.status().0.to_le_bytes();
             send_packet(self.stage, self.sequence, &[OK, 0, 0, low, high, 0, 0]);
         }
         Ok(After::Next)
     }
 
-    /// The script has had what it may send.
+    /// Ends the queue: the script has sent as much as it may.
     fn send_no_more(&mut self) {
         let error = errors::too_many_queries();
         tracing::error!("{error}");
@@ -89,18 +89,18 @@ impl<'a, S: Stage> Queue<'a, S> {
         has_reply(self.incoming.command)
     }
 
-    /// Sends one command of the script's and does with its reply what the script wants.
+    /// Sends one command of the script's, and treats its reply as the script wants.
     async fn send_one(&mut self, injection: Injection) -> Result<After, SessionError> {
         let first = injection.payload.first();
         let command = first.map_or(Command::SLEEP, |byte| Command(*byte));
-        // What never ends cannot be kept.
+        // A reply that never ends cannot be kept.
         let is_stream = matches!(
             command,
             Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP
         );
         let is_kept = injection.is_kept && !is_stream;
         if !is_kept && self.is_told && self.is_awaited() && has_reply(command) {
-            // The first is to arrive.
+            // The first result has to reach the client.
             let _ = self.stage.client().drained().await;
             return Err(second_result());
         }
@@ -143,14 +143,14 @@ impl<'a, S: Stage> Queue<'a, S> {
         self.show(command, &heard).await
     }
 
-    /// Whether a COM_CHANGE_USER is the script's own: whose session it is, and whose its connection, only its
-    /// client says.
+    /// Whether a COM_CHANGE_USER is the script's own. Only the client decides which user its
+    /// session and its connection belong to.
     fn is_strange(&self, command: Command) -> bool {
         let is_clients = self.incoming.command == Command::CHANGE_USER && !self.is_told;
         command == Command::CHANGE_USER && !is_clients
     }
 
-    /// A command that is not sent anywhere: an ERR is its reply.
+    /// Answers a command that is not sent anywhere with an ERR.
     async fn refuse(&mut self, command: Command, towards: Towards) -> Result<After, SessionError> {
         let error = errors::own_change_user();
         tracing::error!("{error}");
@@ -175,7 +175,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         self.show(command, &heard).await
     }
 
-    /// Reports of progress are for a client that waits still.
+    /// Progress reports are for a client that still waits.
     fn reports(&mut self) -> Reports {
         let reports_progress = Bridge::new(self.stage.capabilities()).reports_progress();
         match reports_progress && self.is_awaited() && !self.is_told {
@@ -184,7 +184,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         }
     }
 
-    /// A command of the script's as it is sent. The client's own keeps its attributes.
+    /// Returns the script's command as it is sent. The client's own command keeps its attributes.
     fn outgoing(&mut self, command: Command, payload: Vec<u8>) -> Incoming {
         let bridge = Bridge::new(self.stage.capabilities());
         let payload = match self.shown.as_ref() == Some(&payload) {
@@ -194,7 +194,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         incoming_of(command, &payload)
     }
 
-    /// A reply that was kept: the script decides.
+    /// Lets the script decide about a reply that was kept.
     async fn judge(
         &mut self,
         command: Command,
@@ -224,7 +224,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         match decision {
             Decision::IgnoreResult => {}
             Decision::SendResult => self.answer().await?,
-            // The client has it.
+            // The client has the result.
             Decision::Nothing if heard.has_passed => {}
             Decision::Nothing => self.tell_kept(kept),
             Decision::SendQuery | Decision::Unknown(_) | Decision::Waits => {
@@ -237,7 +237,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         Ok(After::Next)
     }
 
-    /// The client gets the script's answer, behind which it may have to send a file.
+    /// Sends the client the script's answer, behind which the client may have to send a file.
     async fn answer(&mut self) -> Result<(), SessionError> {
         let Some(payloads) = self.stage.script().response() else {
             let payload = errors::response_unusable().payload();
@@ -254,7 +254,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         }
     }
 
-    /// The client gets a reply as it was kept, with ids that follow what it has had, or its own frames'.
+    /// Sends the client a reply as it was kept. Its ids follow the client's last packet, or the client's frames.
     fn tell_kept(&mut self, kept: Vec<u8>) {
         self.send_result(|stage, sequence| {
             let client = stage.client();
@@ -263,7 +263,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         });
     }
 
-    /// The command was killed in a hook. What its client has had, it has had.
+    /// Ends a command that was killed in a hook. The client keeps what it has had.
     fn end(&mut self, has_passed: bool) -> After {
         if !(self.is_told || has_passed) && has_reply(self.incoming.command) {
             send_packet(self.stage, self.sequence, &interrupted());
@@ -272,7 +272,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         After::Next
     }
 
-    /// The client gets a result, if it has had none.
+    /// Sends the client a result, if it has had none.
     fn send_result(&mut self, send: impl FnOnce(&mut S, u8)) {
         match self.is_told {
             _ if !self.is_awaited() => {
@@ -288,7 +288,7 @@ impl<'a, S: Stage> Queue<'a, S> {
         self.is_told = true;
     }
 
-    /// A reply that the client has had already: the script may look at its figures.
+    /// Shows the script the figures of a reply that the client has had already.
     async fn show(
         &mut self,
         command: Command,

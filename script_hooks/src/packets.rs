@@ -11,7 +11,7 @@ use link::reply_observer::ObservedReply;
 /// `query_status` of an ERR.
 const STATUS_ERR: u8 = 255;
 
-/// A command of a script's, as if a client had sent it.
+/// Returns a script's command as if a client had sent it.
 pub fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
     let mut packets = Vec::with_capacity(payload.len() + HEADER_BYTES);
     let sequence = put_packets(&mut packets, 0, payload);
@@ -23,8 +23,8 @@ pub fn incoming_of(command: Command, payload: &[u8]) -> Incoming {
     }
 }
 
-/// What the script is told of a reply. Of commands other than COM_QUERY and COM_STMT_EXECUTE it is told
-/// nothing but that they were answered; of COM_CHANGE_USER, where that is known, that it failed.
+/// Returns what the script is told of a reply. For commands other than COM_QUERY and COM_STMT_EXECUTE
+/// it is told only that they were answered; for COM_CHANGE_USER also that it failed, if that is known.
 pub fn reply_facts(command: Command, heard: &ObservedReply, answer: Option<&Answer>) -> ReplyFacts {
     let is_told = matches!(command, Command::QUERY | Command::STMT_EXECUTE);
     let tally = &heard.tally;
@@ -64,7 +64,7 @@ pub fn reply_facts(command: Command, heard: &ObservedReply, answer: Option<&Answ
     }
 }
 
-/// A reply's payloads, without headers; those of several packets joined.
+/// Returns a reply's payloads, without headers; payloads of several packets are joined.
 pub fn payloads_of(mut bytes: &[u8]) -> Payloads {
     let mut payloads = Payloads::default();
     while !bytes.is_empty() {
@@ -78,7 +78,7 @@ pub fn payloads_of(mut bytes: &[u8]) -> Payloads {
                     return;
                 }
             }
-            // What is not whole is nobody's.
+            // An incomplete header is dropped.
             bytes = &[];
         });
     }

@@ -1,4 +1,4 @@
-//! A session with its script, as what the script decides needs it.
+//! A session with its script, as the code that carries out the script's decisions needs it.
 
 use std::time::Duration;
 
@@ -24,60 +24,60 @@ pub trait Stage {
     /// The leg of the client.
     fn client(&mut self) -> &mut Leg;
 
-    /// The flags that the client saw last.
+    /// The status flags that the client saw last.
     fn status(&self) -> StatusFlags;
 
     /// What client and backend have agreed on.
     fn capabilities(&self) -> Capabilities;
 
-    /// How much of a reply may be kept for the script.
+    /// How many bytes of a reply may be kept for the script.
     fn result_bytes_max(&self) -> usize;
 
-    /// How much a script may send for one command of the client's.
+    /// How many statements a script may send for one command of the client's.
     fn statements_max(&self) -> u64;
 
     /// The number of the version of the server that COM_CHANGE_USER would go to, as scripts know it.
     fn server_version(&self) -> Option<u32>;
 
-    /// Whether there is somebody to ask.
+    /// Whether the session has a backend.
     fn has_server(&self) -> bool;
 
-    /// Does with connections what the script has decided.
+    /// Moves connections as the script has decided.
     async fn follow_moves(&mut self);
 
-    /// What rewrites the rows that go to the client for the command under way.
+    /// Sets what rewrites the rows that go to the client for the current command.
     fn rewrite_rows(&mut self, rows: Option<Rows>);
 
-    /// The next command that is sent goes there, by a hint.
+    /// Routes the next command by this hint.
     fn route_next(&mut self, route: Box<[u8]>);
 
-    /// And is killed if it runs for longer than a script's own may.
+    /// Bounds the next command: it is killed if it runs for longer than a script's own may.
     fn bound_next(&mut self);
 
-    /// A hook waits from here on.
+    /// Notes that a hook waits from now on.
     fn note_wait(&self, wait: HookWait);
 
-    /// It has what it waited for; false: the command is to end.
+    /// Notes that the hook has what it waited for. False: the command has to end.
     fn note_wait_over(&self) -> bool;
 
-    /// Nothing happens for a while. `None`: the command is to end.
+    /// Waits for this time. `None`: the command has to end.
     async fn sleep(&mut self, time: Duration, sequence: u8) -> Result<Option<()>, SessionError>;
 
-    /// Runs a statement in a session beside this one, where its place says. `None`: the command is to end.
+    /// Runs a statement in a session beside this one, where its hint says. `None`: the command has to end.
     async fn ask_apart(
         &mut self,
         script_query: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, SessionError>;
 
-    /// The client sends a file that the script has asked for, and that nobody takes: it is read to its end.
-    /// The id of the packet behind it.
+    /// Reads a file that the client sends because the script has asked for it, and discards the file.
+    /// Returns the id of the packet behind it.
     async fn swallow_file(&mut self, sequence: u8) -> Result<u8, SessionError>;
 
-    /// The client's command as it came, and its reply as it comes.
+    /// Sends the client's command as it came, and its reply as it comes.
     async fn forward(&mut self, incoming: Incoming) -> Result<After, SessionError>;
 
-    /// Another command, and what came of it.
+    /// Sends another command, and returns its outcome.
     async fn ask(
         &mut self,
         incoming: Incoming,
@@ -85,7 +85,7 @@ pub trait Stage {
     ) -> Result<(ObservedReply, After), SessionError>;
 }
 
-/// Whether clients wait for what comes of a command.
+/// Whether clients wait for a reply to a command.
 pub fn has_reply(command: Command) -> bool {
     !matches!(
         command,
@@ -93,26 +93,26 @@ pub fn has_reply(command: Command) -> bool {
     )
 }
 
-/// The text of a statement that is to be prepared.
+/// Returns the text of a statement that is to be prepared.
 pub fn prepared_text(incoming: &Incoming) -> Option<Vec<u8>> {
     let is_meant = incoming.command == Command::STMT_PREPARE;
     is_meant.then(|| incoming.argument().into_owned())
 }
 
-/// A command has been answered: what it has prepared, scripts can ask about.
+/// Records what an answered command has prepared, so that scripts can ask about it.
 pub fn note_prepared(script: &mut script::Session, text: Option<Vec<u8>>, heard: &ObservedReply) {
     if let (Some(text), Some((id, parameters))) = (text, heard.prepared) {
         script.note_prepared(id, &text, parameters);
     }
 }
 
-/// Whether a script's answer has the client send its file.
+/// Whether a script's answer asks the client for a file.
 pub fn asks_for_file(command: Command, answer: &Payloads) -> bool {
     let first = answer.at(0).and_then(<[u8]>::first);
     command == Command::QUERY && first == Some(&LOCAL_INFILE)
 }
 
-/// The client's file is nobody's. `sequence`: of the packet that has asked for it.
+/// Discards the client's file, and sends OK. `sequence`: that of the packet that has asked for the file.
 pub async fn swallow_file(stage: &mut impl Stage, sequence: u8) -> Result<(), SessionError> {
     let next = stage.swallow_file(sequence).await?;
     let [low, high] = stage.status().0.to_le_bytes();
@@ -138,7 +138,7 @@ pub fn send_all(stage: &mut impl Stage, sequence: u8, payloads: &Payloads) {
     client.append(&packets);
 }
 
-/// Nobody is there to ask, and the script has not answered.
+/// The error if the session has no backend, and the script has not answered.
 pub fn lacks_server(sequence: u8) -> SessionError {
     let error = errors::script_without_backend();
     tracing::error!("{error}");

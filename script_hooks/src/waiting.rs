@@ -1,4 +1,4 @@
-//! A hook that waits: what it wishes is done, and it is resumed with what has come of it, until it has
+//! A hook that waits: the proxy fulfils its wish and resumes it with the outcome, until it has
 //! decided.
 
 use script::{Answer, Decision, Parameters, ScriptQuery, Wish, WishOutcome};
@@ -17,9 +17,9 @@ use script_host::bridge::Bridge;
 pub enum Settled {
     /// The hook has decided.
     Decided(Decision),
-    /// The session has, before the hook could.
+    /// The session has ended before the hook could decide.
     Over(After),
-    /// The client's command was killed while it waited: nothing comes of it.
+    /// The client's command was killed while the hook waited: it has no result.
     Killed,
 }
 
@@ -28,11 +28,11 @@ enum WaitEnd {
     Given(WishOutcome),
     /// The session has ended.
     Over(After),
-    /// The client's command is to.
+    /// The client's command has to end.
     Killed,
 }
 
-/// What a script is told where a reply is none.
+/// The error number that a script gets if there is no reply.
 const UNKNOWN: u16 = 1105;
 
 /// Does what a hook waits for; `sequence` is the id that the client's reply begins with.
@@ -94,13 +94,13 @@ async fn fulfil(
     })
 }
 
-/// Runs a statement in the session itself. `Err`: the session ends with it.
+/// Runs a statement in the session itself. `Err`: the session ends.
 async fn ask(
     stage: &mut impl Stage,
     script_query: &ScriptQuery,
     sequence: u8,
 ) -> Result<Result<WishOutcome, After>, SessionError> {
-    // Its file is the client's to send, for a statement of its own.
+    // The client sends a file only for a statement of its own.
     let facts = sql::facts(&script_query.text, sql::Flags::default());
     if facts.kind == StatementKind::Load || facts.uses.has(Uses::CLIENT_FILE) {
         return Ok(Ok(refused("a script cannot run LOAD DATA")));
@@ -126,7 +126,7 @@ async fn ask(
     })
 }
 
-/// The same with values that the server gets apart from the text, so that none can be taken for a part of it.
+/// Does the same with values that the server gets apart from the text, so that none can be taken for a part of it.
 async fn ask_bound(
     stage: &mut impl Stage,
     text: &[u8],
@@ -164,14 +164,14 @@ async fn ask_bound(
     }
 }
 
-/// Why a statement with so many placeholders cannot be executed with these.
+/// Returns why a statement with so many placeholders cannot be executed with these parameters.
 pub fn miscounted(parameters: &Parameters, placeholders: u16) -> Option<String> {
     let count = parameters.count();
     let text = format!("the statement has {placeholders} placeholders, not {count}");
     (count != placeholders).then_some(text)
 }
 
-/// A COM_STMT_EXECUTE's payload.
+/// Returns the payload of a COM_STMT_EXECUTE.
 pub fn execution(parameters: &Parameters, id: u32, capabilities: Capabilities) -> Vec<u8> {
     let payload = parameters.execute(id);
     Bridge::new(capabilities).sent(payload, |_| Some(parameters.count()))
@@ -190,7 +190,7 @@ pub fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
     payload
 }
 
-/// A reply that was kept, and what to.
+/// Turns a reply that was kept, and its command, into the outcome of a wish.
 fn given(
     (command, mut heard): (Command, ObservedReply),
     capabilities: Capabilities,

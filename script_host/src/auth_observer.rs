@@ -1,5 +1,5 @@
-//! Shows a script the packets of a login that passes through: `read_auth_result`, for each of the backend's
-//! packets.
+//! Shows a script the packets of a login that passes through: `read_auth_result` runs for each packet of
+//! the backend's.
 
 use script::{Decision, Hook, Session};
 use wire::errors;
@@ -7,13 +7,13 @@ use wire::reply::{ERR, OK};
 
 use link::dialogue::{LoginObserver, Relayed};
 
-/// For the log.
+/// The reason, for the log.
 pub const RESET: &str = "the script has given the connection away before the login was done";
 
 /// A script that observes a login.
 pub struct AuthObserver<'a> {
     script: &'a mut Session,
-    /// The connection that logs in, where scripts can move it.
+    /// The connection that logs in, if scripts can move it.
     server_id: Option<u64>,
 }
 

@@ -1,5 +1,6 @@
-//! Between what client and backend have agreed on and the protocol that scripts know: statements stand behind
-//! the command's byte, parameters have no names, results end with EOF, columns have no extended metadata.
+//! Translates between the protocol that client and backend have agreed on and the one that scripts know. In
+//! the scripts' protocol, statements follow the command's byte, parameters have no names, results end with
+//! EOF, columns have no extended metadata.
 //!
 //! ```text
 //!   client's command ── shown ──► read_query             reply ── read ──► read_query_result
@@ -16,15 +17,15 @@ use wire::reply::{EOF, EOF_BYTES_LIMIT, ERR, LOCAL_INFILE, OK, OkPacket, is_prog
 use wire::write::put_lenenc_bytes;
 use wire::{Capabilities, Command, PACKET_PAYLOAD_MAX, Reader, StatusFlags};
 
-/// What sessions with a script do not agree on: columns that are left out, or that the client remembers, are
-/// columns that scripts cannot read. Without these the client gets them all.
+/// Capabilities that sessions with a script do not agree on: scripts cannot read columns that are left out,
+/// or that the client remembers. Without these capabilities the client gets all columns.
 pub const UNBRIDGED: Capabilities = Capabilities(
     Capabilities::OPTIONAL_RESULTSET_METADATA.0
         | Capabilities::MARIADB_COM_MULTI.0
         | Capabilities::MARIADB_CACHE_METADATA.0,
 );
 
-/// What says how packets look, so that it is the client's to agree on, whatever a script says in its place.
+/// Capabilities that decide how packets look. The client's own ones hold, whatever a script puts in their place.
 pub const SHAPES: Capabilities = Capabilities(
     Capabilities::DEPRECATE_EOF.0
         | Capabilities::QUERY_ATTRIBUTES.0
@@ -60,7 +61,7 @@ enum At {
 }
 
 impl Bridge {
-    /// For a session that has agreed on these.
+    /// A bridge for a session that has agreed on these capabilities.
     pub fn new(capabilities: Capabilities) -> Self {
         Self { capabilities }
     }
@@ -69,7 +70,7 @@ impl Bridge {
         self.capabilities.contains(capability)
     }
 
-    /// Whether replies may have reports of progress before them.
+    /// Whether replies may begin with progress reports.
     pub fn reports_progress(self) -> bool {
         self.has(Capabilities::MARIADB_PROGRESS)
     }
@@ -78,7 +79,7 @@ impl Bridge {
         self.has(Capabilities::DEPRECATE_EOF) || self.has(Capabilities::MARIADB_EXTENDED_METADATA)
     }
 
-    /// A command of the client's as scripts are shown it. `parameters` says how many a statement has.
+    /// Returns a command of the client's as scripts see it. `parameters` returns how many a statement has.
     pub fn shown<'a>(
         self,
         payload: Cow<'a, [u8]>,
@@ -127,7 +128,7 @@ impl Bridge {
         Some(shown)
     }
 
-    /// A script's command as it is sent: without attributes.
+    /// Returns a script's command as the proxy sends it: without attributes.
     pub fn sent(self, payload: Vec<u8>, parameters: impl FnOnce(u32) -> Option<u16>) -> Vec<u8> {
         if !self.has(Capabilities::QUERY_ATTRIBUTES) {
             return payload;
@@ -167,7 +168,7 @@ impl Bridge {
         Some(sent)
     }
 
-    /// The reply to a statement as scripts read it.
+    /// Returns the reply to a statement as scripts read it.
     pub fn read(self, command: Command, reply: Payloads) -> Payloads {
         let reply = self.without_reports(reply);
         if !has_result(command) || !self.changes_replies() {
@@ -209,7 +210,7 @@ impl Bridge {
         rest
     }
 
-    /// What a script answers to a command, as the client reads it.
+    /// Returns a script's answer to a command as the client reads it.
     pub fn for_client(self, command: Command, answer: Payloads) -> Payloads {
         match command {
             _ if !self.changes_replies() => answer,
@@ -240,7 +241,7 @@ impl Bridge {
         told
     }
 
-    /// The OK, definitions of parameters, EOF, definitions of columns, EOF.
+    /// Translates the OK, definitions of parameters, EOF, definitions of columns, EOF.
     fn bridged_prepared(self, answer: &Payloads) -> Payloads {
         let mut told = Payloads::default();
         for (index, payload) in answer.iter().enumerate() {
@@ -262,7 +263,7 @@ impl Bridge {
         told.put(|out| recode(payload, from, out));
     }
 
-    /// A row, or the EOF behind the rows.
+    /// Adds a row, or the EOF behind the rows.
     fn put_end(self, told: &mut Payloads, payload: &[u8]) {
         match payload {
             [_, w0, w1, s0, s1] if is_eof(payload) && self.has(Capabilities::DEPRECATE_EOF) => {
@@ -274,7 +275,7 @@ impl Bridge {
 }
 
 impl At {
-    /// Where the reply is behind a payload.
+    /// Where the reply is after a payload.
     fn after(self, payload: &[u8], lacks_eof: bool) -> Self {
         let first = payload.first().copied();
         match self {
@@ -312,7 +313,7 @@ fn next_result(status: Option<StatusFlags>) -> At {
     }
 }
 
-/// The OK packet that ends rows where EOF is deprecated.
+/// The OK packet that ends rows if EOF is deprecated.
 fn final_ok(payload: &[u8]) -> Option<OkPacket> {
     let is_end = payload.first() == Some(&EOF) && payload.len() < PACKET_PAYLOAD_MAX;
     is_end.then(|| OkPacket::decode(payload).ok()).flatten()
@@ -331,7 +332,7 @@ fn put(payloads: &mut Payloads, payload: &[u8]) {
     payloads.put(|out| out.extend_from_slice(payload));
 }
 
-/// A column's definition in other words; what is none stays as it is.
+/// Adds a column's definition in the other form. A payload that is no definition stays as it is.
 fn recode(payload: &[u8], (from, to): (Capabilities, Capabilities), out: &mut Vec<u8>) {
     match ColumnDefinition::decode(payload, from) {
         Ok(column) => column.encode(to, out),
@@ -339,7 +340,7 @@ fn recode(payload: &[u8], (from, to): (Capabilities, Capabilities), out: &mut Ve
     }
 }
 
-/// The types of the first parameters alone.
+/// Returns the types of the first parameters, without names.
 fn without_names(types: &[u8], count: u16) -> Vec<u8> {
     let mut reader = Reader::new(types);
     let mut plain = Vec::with_capacity(2 * usize::from(count));
@@ -352,7 +353,7 @@ fn without_names(types: &[u8], count: u16) -> Vec<u8> {
     plain
 }
 
-/// The same types with empty names.
+/// Returns the types with empty names.
 fn with_names(types: &[u8]) -> Vec<u8> {
     let mut named = Vec::with_capacity(types.len() / 2 * 3);
     for kind in types.chunks(2) {

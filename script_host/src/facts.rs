@@ -36,7 +36,7 @@ pub fn address_facts(endpoint: &Endpoint) -> AddressFacts {
     }
 }
 
-/// A backend, by the first address that it has.
+/// Returns what scripts are told of a backend, with the first address that it has.
 fn backend_facts(backend: &Backend, connections_max: u32) -> BackendFacts {
     BackendFacts {
         name: backend.name.clone(),
@@ -57,7 +57,7 @@ fn backend_facts(backend: &Backend, connections_max: u32) -> BackendFacts {
     }
 }
 
-/// The backends that scripts see, and what they are told of them.
+/// Returns the backends that scripts see, and what scripts are told of them.
 pub fn facts_of(
     topology: &Topology,
     connections_max: u32,
@@ -80,7 +80,7 @@ pub fn backend_address(backend: &Backend) -> AddressFacts {
     match backend.location.endpoints.first() {
         Some(route::Endpoint::Tcp(address)) => address_facts(&Endpoint::Tcp(*address)),
         Some(route::Endpoint::Unix(path)) => address_facts(&Endpoint::Unix(path.clone())),
-        // Its name is not resolved yet.
+        // The host's name is not resolved yet.
         None => AddressFacts {
             name: backend.name.clone(),
             address: backend.location.host.clone().unwrap_or_default(),
@@ -90,7 +90,7 @@ pub fn backend_address(backend: &Backend) -> AddressFacts {
     }
 }
 
-/// What a greeting says, put beside what is known of a side.
+/// Adds what a greeting says to the facts of a side.
 pub fn note_greeting(facts: &mut SocketFacts, greeting: &Greeting) {
     facts.version = Some(version_number(&greeting.version));
     facts.thread_id = Some(greeting.thread_id);
@@ -100,7 +100,7 @@ pub fn note_greeting(facts: &mut SocketFacts, greeting: &Greeting) {
     }
 }
 
-/// 50145 for `5.1.45-log`. MariaDB's prefix counts as its version, as it always has.
+/// Returns 50145 for `5.1.45-log`. MariaDB's prefix counts as its version, as it always has.
 fn version_number(version: &[u8]) -> u32 {
     let text = String::from_utf8_lossy(version);
     let mut parts = text.split(|c: char| !c.is_ascii_digit()).take(3);

@@ -1,5 +1,5 @@
-//! A worker's script: the interpreter, the backends as scripts number them, the connections they have
-//! parked.
+//! The script of one worker: the interpreter, the backends by the numbers that scripts use, and the
+//! connections that scripts have parked.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,14 +21,14 @@ pub struct Host {
     pub parked: Rc<Parked>,
     /// The backends in the order of `proxy.global.backends`.
     backends: RefCell<Vec<Arc<Backend>>>,
-    /// The snapshot they are of, and how many connections each may have.
+    /// The snapshot of the backends, and how many connections each may have.
     known: Cell<Option<(u64, u32)>>,
     /// The last id of a session or of a connection.
     last_id: Cell<u64>,
 }
 
 impl Host {
-    /// The host of an interpreter; it knows no backend yet.
+    /// A host for an interpreter; it knows no backend yet.
     pub fn new(scripts: Scripts) -> Self {
         Self {
             scripts,
@@ -39,13 +39,13 @@ impl Host {
         }
     }
 
-    /// An id that no other session and no other connection of the worker's has.
+    /// Returns an id that no other session and no other connection of the worker has.
     pub fn next_id(&self) -> u64 {
         self.last_id.set(self.last_id.get() + 1);
         self.last_id.get()
     }
 
-    /// Sees to it that scripts know the current backends.
+    /// Makes the current backends known to the scripts.
     pub fn follow(&self, topology: &Topology, settings: &Settings) {
         let connections_max = settings.config.pool.backend_connections_max;
         let now = Some((topology.generation, connections_max));
@@ -53,14 +53,14 @@ impl Host {
             return;
         }
         let (backends, mut facts) = facts_of(topology, connections_max);
-        // Scripts count those that have a connection there.
+        // Scripts count the sessions that have a connection there.
         facts.iter_mut().for_each(|it| it.sessions = None);
         self.scripts.take_up(&facts);
         self.parked.keep(&backends);
         *self.backends.borrow_mut() = backends;
     }
 
-    /// The backends that scripts have put down.
+    /// The backends that scripts have marked as down.
     pub fn out(&self) -> Out {
         let out = self.scripts.backends_out();
         if out.is_empty() {
@@ -78,14 +78,14 @@ impl Host {
         }
     }
 
-    /// The number by which scripts call a backend.
+    /// The number that scripts use for a backend.
     pub fn index_of(&self, id: BackendId) -> Option<usize> {
         let backends = self.backends.borrow();
         let at = backends.iter().position(|backend| backend.id == id)?;
         Some(at + 1)
     }
 
-    /// The backend that scripts call by this number, from 1.
+    /// The backend for which scripts use this number, from 1.
     pub fn backend(&self, index: usize) -> Option<Arc<Backend>> {
         let backends = self.backends.borrow();
         backends.get(index.checked_sub(1)?).cloned()

@@ -9,7 +9,7 @@ use system::Clock;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// What runs the scripts of sessions.
+/// The interpreters that run scripts.
 #[derive(Default)]
 pub struct AllScripts {
     each: Vec<OfWorker>,
@@ -17,16 +17,16 @@ pub struct AllScripts {
     commons: Option<Arc<Commons>>,
 }
 
-/// What a worker runs its sessions' scripts with.
+/// The interpreter with which a worker runs its sessions' scripts.
 #[derive(Clone)]
 pub struct OfWorker {
     /// The interpreter.
     pub scripts: Scripts,
-    /// Told when a script has set a timer.
+    /// Notified when a script has set a timer.
     pub timers: Arc<Notify>,
 }
 
-/// What the admin port runs its script with.
+/// The interpreter with which the admin port runs its script.
 #[derive(Clone)]
 pub struct OfAdmin {
     /// The interpreter.
@@ -37,8 +37,8 @@ pub struct OfAdmin {
 }
 
 impl AllScripts {
-    /// As configured, for so many workers. Where no session runs a script there is none. `clock` tells scripts the
-    /// time. `shutdown` is what a script's `chassis.set_shutdown()` does.
+    /// Sets up the interpreters as configured, for so many workers. If no session runs a script, workers have
+    /// none. `clock` tells scripts the time. `shutdown` runs at a script's `chassis.set_shutdown()`.
     ///
     /// # Errors
     /// The interpreter cannot be set up.
@@ -80,7 +80,7 @@ impl AllScripts {
         };
         let admin = match (has_clerk, shared) {
             (false, _) => None,
-            // As in MySQL Proxy, it sees what sessions' scripts have put into `proxy.global`.
+            // As in MySQL Proxy, the admin script sees what sessions' scripts have put into `proxy.global`.
             (true, Some(shared)) => Some(OfAdmin::new(shared.of_worker(workers, false), false)),
             (true, None) => Some(OfAdmin::new(interpreter()?.of_worker(workers, true), true)),
         };
@@ -91,17 +91,17 @@ impl AllScripts {
         })
     }
 
-    /// What all scripts have together; `None` where there are none.
+    /// What all scripts share; `None` if there are no scripts.
     pub fn commons(&self) -> Option<&Arc<Commons>> {
         self.commons.as_ref()
     }
 
-    /// The interpreter of a worker, by its number from 0; `None` where sessions run no script.
+    /// The interpreter of a worker, by its number from 0; `None` if sessions run no script.
     pub fn of_worker(&self, worker: usize) -> Option<OfWorker> {
         self.each.get(worker).cloned()
     }
 
-    /// The interpreter of the admin port's script; `None` where it has none.
+    /// The interpreter of the admin port's script; `None` if the port has no script.
     pub fn of_admin(&self) -> Option<&OfAdmin> {
         self.admin.as_ref()
     }
@@ -116,7 +116,7 @@ impl OfAdmin {
         }
     }
 
-    /// What runs its timers, which no worker does; `None` where one does.
+    /// Returns the interpreter whose timers no worker runs; `None` if a worker runs them.
     pub fn timekeeper(&self) -> Option<OfWorker> {
         self.is_alone.then(|| OfWorker {
             scripts: self.scripts.clone(),

@@ -1,4 +1,4 @@
-//! The host of scripts: the interpreters of a process, and what the scripts of one worker share.
+//! The host of scripts: the interpreters of a process, and the state that the scripts of one worker share.
 //!
 //! ```text
 //!                 ┌──────────────── one worker ────────────────┐

@@ -1,4 +1,4 @@
-//! The hooks of a login: what they see, and what they may say to the client.
+//! The hooks of a login: what scripts see, and what they may send to the client.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct LoginHooks {
     pub script: script::Session,
     /// What the script knows of the client.
     pub facts: SocketFacts,
-    /// The same of the backend, or of whoever the session gets.
+    /// What the script knows of the backend, or of whichever backend the session gets.
     pub server: SocketFacts,
 }
 
@@ -40,18 +40,18 @@ pub struct LoggedInClient<'a> {
     pub greeting: &'a Greeting,
 }
 
-/// What `read_auth` wants.
+/// The decision of `read_auth`.
 pub enum Auth {
     /// The login goes on.
     Goes,
-    /// With another answer of the client's.
+    /// The login goes on with another response of the client's.
     Replaced(Vec<u8>),
     /// The script has let the client in itself.
     LetIn,
 }
 
 impl LoginHooks {
-    /// For a client that has just come.
+    /// The hooks for a client that has just connected.
     pub fn of(
         host: &Host,
         files: &[PathBuf],
@@ -79,7 +79,7 @@ impl LoginHooks {
         }
     }
 
-    /// For a client whose account has scripts of its own, once it is known. `None`: it runs none.
+    /// The hooks for a client whose account has scripts of its own, once it is known. `None`: it has none.
     pub fn of_account(
         host: &Host,
         files: &[PathBuf],
@@ -97,7 +97,7 @@ impl LoginHooks {
         Ok(Some(hooks))
     }
 
-    /// Before the client is greeted.
+    /// Runs `read_handshake`, before the client is greeted.
     pub async fn read_handshake(&mut self, client: &mut PacketStream) -> Result<(), Failure> {
         let decision = self.script.call(Hook::ReadHandshake);
         if decision == Decision::SendQuery {
@@ -114,13 +114,14 @@ impl LoginHooks {
         }
     }
 
-    /// The client has been greeted.
+    /// Records the greeting that the client has had.
     pub fn note_greeting(&mut self, greeting: &Greeting) {
         note_greeting(&mut self.facts, greeting);
         self.script.set_client(&self.facts);
     }
 
-    /// The client has answered. With an ERR of the script's that is the end, as its author meant it.
+    /// Runs `read_auth`, after the client has answered. If the script sends an ERR, the login ends,
+    /// as its author meant it.
     pub async fn read_auth(
         &mut self,
         client: &mut PacketStream,
@@ -162,13 +163,13 @@ impl LoginHooks {
         self.script.set_client(&self.facts);
     }
 
-    /// A server is known by its greeting.
+    /// Records a server's greeting for the script.
     pub fn meet(&mut self, greeting: &Greeting) {
         note_greeting(&mut self.server, greeting);
         self.script.set_server(Some(&self.server));
     }
 
-    /// Who logs in is known of the backend's side, too.
+    /// Copies the client's login into the facts of the backend's side.
     pub fn introduce(&self, facts: &mut SocketFacts) {
         facts.user.clone_from(&self.facts.user);
         facts.schema.clone_from(&self.facts.schema);
@@ -177,7 +178,7 @@ impl LoginHooks {
             .clone_from(&self.facts.scrambled_password);
     }
 
-    /// The proxy has examined the client: whatever connection it gets is this user's.
+    /// The proxy has authenticated the client: any connection that the client gets is this user's.
     pub fn know_server(&mut self) {
         let mut server = std::mem::take(&mut self.server);
         self.introduce(&mut server);
@@ -185,8 +186,8 @@ impl LoginHooks {
         self.server = server;
     }
 
-    /// The proxy lets the client in, with this packet. What the script says instead is the end, unless
-    /// it lets the client in as well.
+    /// The proxy lets the client in with this packet. If the script sends another answer, the session
+    /// ends, unless that answer lets the client in as well.
     pub async fn let_in(&mut self, client: &mut PacketStream, ok: &[u8]) -> Result<(), Failure> {
         self.know_server();
         let decision = match self.script.has(Hook::ReadAuthResult) {
@@ -210,7 +211,7 @@ impl LoginHooks {
         }
     }
 
-    /// The proxy does not let the client in; the script may word it otherwise.
+    /// The proxy does not let the client in. The script may send another answer.
     pub async fn refused(&mut self, client: &mut PacketStream, failure: Failure) -> Failure {
         let Some(payload) = failure.err_payload(true) else {
             return failure;
@@ -225,7 +226,7 @@ impl LoginHooks {
         self.answer_and_end(client, "read_auth_result").await
     }
 
-    /// Says what the script wants said; then the session is over.
+    /// Sends the script's answer; then the session is over.
     async fn answer_and_end(&mut self, client: &mut PacketStream, hook: &str) -> Failure {
         match self.script.response() {
             Some(payloads) => match send_payloads(client, &payloads).await {
@@ -237,7 +238,7 @@ impl LoginHooks {
     }
 }
 
-/// The client's answer as the script wants it; what it leaves out is as the client has it.
+/// Returns the client's response as the script wants it. What the script leaves out is taken from the client's.
 pub fn replaced<'a>(
     payload: &'a [u8],
     head: HandshakeHead,
@@ -270,7 +271,7 @@ pub fn replaced<'a>(
     }
 }
 
-/// Says what the script wants said.
+/// Sends the script's answer.
 pub async fn send_payloads(client: &mut PacketStream, payloads: &Payloads) -> Result<(), Failure> {
     for payload in payloads.iter() {
         let sent = client.write(payload).await;
@@ -279,12 +280,12 @@ pub async fn send_payloads(client: &mut PacketStream, payloads: &Payloads) -> Re
     Ok(())
 }
 
-/// The session is over, and its client has been told.
+/// The failure of a session that is over, and whose client has had its answer.
 pub fn ended(cause: &str) -> Failure {
     Failure::new(FailureKind::ScriptEnded, cause)
 }
 
-/// A client that is told an error of MySQL Proxy's kind, and goes.
+/// The failure of a client that gets an error of MySQL Proxy's kind, and is disconnected.
 pub fn refused(cause: &str, told: ProxyError) -> Failure {
     Failure::relaying(FailureKind::ScriptRefused, cause, told.payload())
 }

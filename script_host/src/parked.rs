@@ -1,5 +1,5 @@
-//! Connections in the pools of scripts: idle, logged in, each watched until somebody takes it or the
-//! backend closes it. Which pool they are in is the script's matter; here they have an id.
+//! Connections in the pools of scripts: idle and logged in. Each is watched until a session takes it
+//! or the backend closes it. The script knows the pool of a connection; here the connection has an id.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use link::dialogue::LOGIN_ONLY;
 /// A request for a parked connection: the sender over which the connection is handed over.
 type HandoverRequest = oneshot::Sender<oneshot::Sender<Server>>;
 
-/// What a client and a connection must have agreed on alike for one to use the other.
+/// The capabilities that a client and a connection must both have agreed on, so that the client can use it.
 pub fn kind_of(agreed: Capabilities) -> u64 {
     agreed.with(LOGIN_ONLY, false).0
 }
@@ -43,9 +43,9 @@ impl Parked {
                 wanted = wanted => Some(wanted),
             };
             match wanted {
-                // Whoever wanted it may have gone.
+                // The session that wanted it may have gone.
                 Some(Ok(bring)) => drop(bring.send(server)),
-                // It is one too many, or the worker ends.
+                // The connection is not needed any more, or the worker ends.
                 Some(Err(_)) => server.quit().await,
                 None => {
                     parked.connections.borrow_mut().remove(&id);
@@ -55,7 +55,7 @@ impl Parked {
         });
     }
 
-    /// Brings a connection back; `None` if it has ended meanwhile.
+    /// Takes a connection back; `None` if it has ended meanwhile.
     pub async fn take(&self, id: u64) -> Option<Server> {
         let (_, want) = self.connections.borrow_mut().remove(&id)?;
         let (bring, brought) = oneshot::channel();
@@ -68,21 +68,21 @@ impl Parked {
         self.connections.borrow_mut().remove(&id);
     }
 
-    /// Closes those to other backends: scripts know their pools no more.
+    /// Closes the connections to other backends: scripts no longer know their pools.
     pub fn keep(&self, backends: &[Arc<Backend>]) {
         let is_known = |id: BackendId| backends.iter().any(|backend| backend.id == id);
         let mut connections = self.connections.borrow_mut();
         connections.retain(|_, (backend, _)| is_known(*backend));
     }
 
-    /// Closes those to backends that nobody may use any more; their ids.
+    /// Closes the connections to backends that may no longer be used. Returns their ids.
     pub fn close_to(&self, backends: &[BackendId]) -> Vec<u64> {
         let mut connections = self.connections.borrow_mut();
         let gone = connections.extract_if(|_, (backend, _)| backends.contains(backend));
         gone.map(|(id, _)| id).collect()
     }
 
-    /// Closes all of them: the worker drains.
+    /// Closes all connections: the worker drains.
     pub fn close_all(&self) {
         self.connections.borrow_mut().clear();
     }

@@ -15,30 +15,30 @@ use link::leg::Leg;
 
 /// One backend connection that a client's login has opened.
 pub struct Server {
-    /// By which scripts move it.
+    /// The id by which scripts move the connection.
     pub id: u64,
     /// The backend.
     pub backend: Arc<Backend>,
     /// The connection.
     pub leg: Leg,
-    /// Bytes of the backend that nobody has taken.
+    /// Bytes from the backend that no session has taken.
     pub inbox: Vec<u8>,
     /// The backend's greeting.
     pub greeting: Greeting,
     /// What client and backend agreed on.
     pub capabilities: Capabilities,
-    /// The last scramble of its login.
+    /// The last scramble of the connection's login.
     pub scramble: Vec<u8>,
-    /// What scripts know of it.
+    /// What scripts know of the connection.
     pub facts: SocketFacts,
     /// The session that used it last.
     pub user_id: u64,
-    /// Its place on the backend; given back when it is dropped.
+    /// The connection's place on the backend; given back when it is dropped.
     pub _slot: SessionSlot,
 }
 
 impl Server {
-    /// Ready when the backend has closed, or says what nobody has asked for.
+    /// Ready when the backend has closed the connection, or has sent bytes that were not asked for.
     pub fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut scratch = [0; 512];
         let mut buffer = ReadBuf::new(&mut scratch);
@@ -49,12 +49,12 @@ impl Server {
         })
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the connection.
     pub async fn ended(&mut self) {
         poll_fn(|context| self.poll_ended(context)).await;
     }
 
-    /// Sends packets; should it take none, its end is noticed by reading.
+    /// Sends packets. If the backend takes none, the next read notices the end.
     pub async fn send(&mut self, packets: &[u8]) {
         poll_fn(|context| {
             self.leg.transport.begin_command();
@@ -67,7 +67,7 @@ impl Server {
         .await;
     }
 
-    /// Says COM_QUIT and closes.
+    /// Sends COM_QUIT and closes.
     pub async fn quit(mut self) {
         self.send(&[1, 0, 0, 0, Command::QUIT.0]).await;
     }

@@ -1,4 +1,4 @@
-//! The way to a session beside a client's, and what waits on it.
+//! The queue to a shadow session, which runs statements beside a client's session.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,48 +13,48 @@ use backend::prepared_statement::StatementKey;
 use link::reply_observer::ObservedReply;
 use registry::session_control::{Ask, SessionControl};
 
-/// Statements of one session that wait.
+/// The most statements of one session that wait.
 pub const STATEMENTS_WAITING_MAX: usize = 1000;
 
-/// Bytes of theirs.
+/// The most bytes of statements that wait.
 const BYTES_WAITING_MAX: usize = 16 << 20;
 
-/// What a session is to those beside it.
+/// How a session is related to shadow sessions.
 pub enum Reflection {
-    /// There is none that mirrors it.
+    /// No shadow session mirrors it.
     None,
-    /// There is one.
+    /// This shadow session mirrors it.
     Into(Box<ShadowSession>),
-    /// It is one itself: no rule is asked about what it runs.
+    /// It is a shadow session itself: no rule is evaluated for what it runs.
     Itself,
 }
 
-/// The way to the session beside.
+/// A session's handle for its shadow session.
 pub struct ShadowSession {
-    /// The cluster that it goes to.
+    /// The cluster in which the shadow session runs.
     pub cluster: ClusterId,
-    /// What waits there.
+    /// The statements that wait there.
     pub queue: mpsc::Sender<ShadowStatement>,
-    /// Bytes of all that waits.
+    /// The bytes of all statements that wait.
     pub bytes: Rc<Cell<usize>>,
-    /// What it is asked, such as to end.
+    /// Requests to the shadow session, such as to end.
     pub control: Rc<SessionControl>,
 }
 
-/// It takes no more statements for now, or has broken off.
+/// The shadow session takes no more statements for now, or has ended.
 pub struct Overloaded;
 
-/// One mirrored statement in the queue.
+/// One statement in the queue.
 pub struct ShadowStatement {
-    /// What is to be done.
+    /// The command that has to be run.
     pub work: Work,
     /// The client's schema and variables at that time.
     pub values: Rc<Values>,
-    /// Its bytes.
+    /// The statement's length in bytes.
     pub bytes: usize,
 }
 
-/// What is to be run.
+/// A command that has to be run.
 pub enum Work {
     /// COM_QUERY, as packets.
     Query(Vec<u8>),
@@ -62,20 +62,20 @@ pub enum Work {
     Execute(StatementKey, u16, Vec<u8>),
     /// COM_STMT_BULK_EXECUTE: likewise.
     BulkExecute(StatementKey, u16, Vec<u8>),
-    /// What somebody waits for.
+    /// A query whose reply a script waits for.
     Asked(QueuedScriptQuery),
 }
 
 impl ShadowSession {
-    /// Whether it runs statements of this cluster, and runs them still.
+    /// Whether the shadow session runs statements of this cluster, and has not ended.
     pub fn is_in(&self, cluster: ClusterId) -> bool {
         self.cluster == cluster && !self.queue.is_closed()
     }
 
-    /// Gives it a statement.
+    /// Queues a statement.
     ///
     /// # Errors
-    /// Too much waits already, or it has broken off.
+    /// Too much waits already, or the shadow session has ended.
     pub fn send(&self, item: ShadowStatement) -> Result<(), Overloaded> {
         let bytes = item.bytes;
         let has_room = self.bytes.get() + bytes <= BYTES_WAITING_MAX;
@@ -86,14 +86,14 @@ impl ShadowSession {
         Ok(())
     }
 
-    /// What it runs is of no use to anybody any more.
+    /// Kills the shadow session: its work is of no more use.
     pub fn kill(&self) {
         self.control.ask(Ask::KillSession);
     }
 }
 
 impl ShadowStatement {
-    /// For a session whose schema and variables are these now.
+    /// A statement of a session whose schema and variables are these now.
     pub fn of(values: &Rc<Values>, work: Work) -> Self {
         let bytes = match &work {
             Work::Query(bytes) | Work::Execute(_, _, bytes) | Work::BulkExecute(_, _, bytes) => {
@@ -119,11 +119,11 @@ pub struct QueuedScriptQuery {
     pub reply: oneshot::Sender<Replied>,
 }
 
-/// A command and what it was answered; or why there is none.
+/// A command and its reply, or the reason why there is none.
 pub type Replied = Result<(Command, ObservedReply), String>;
 
 impl QueuedScriptQuery {
-    /// About so many bytes wait with it.
+    /// About how many bytes wait with the query.
     pub fn bytes(&self) -> usize {
         let parameters = self.query.parameters.as_ref();
         self.query.text.len() + parameters.map_or(0, Parameters::bytes)

@@ -1,4 +1,4 @@
-//! A session without a backend: the script greets, lets in whoever comes, and answers everything.
+//! A session without a backend: the script greets, accepts every client, and answers everything.
 
 use auth::Scramble;
 use auth::plugin::MORE_DATA;
@@ -14,15 +14,15 @@ use login::examine::random;
 use login::relayed_login::own_offer;
 use script_host::login_hooks::{ended, send_payloads};
 
-/// What a script that answers everything says it is, unless it greets itself.
-const VERSION_OF_NOBODY: &[u8] = b"8.0.99-pilotfish";
+/// The server version of a script that answers everything, unless the script sends its own greeting.
+const VERSION_WITHOUT_BACKEND: &[u8] = b"8.0.99-pilotfish";
 
 /// utf8mb4_general_ci
 const UTF8MB4: u8 = 45;
 
 impl Begin<'_> {
-    /// The script's own greeting, or the proxy's where the script says OK; whatever else it says is the
-    /// end.
+    /// Sends the script's own greeting, or the proxy's if the script answers with an OK. Any other
+    /// answer of the script ends the session.
     pub(crate) async fn greet_alone(&mut self, payloads: &Payloads) -> Result<Greeting, Failure> {
         let first = payloads.at(0).unwrap_or_default();
         if first.first() == Some(&OK) {
@@ -43,7 +43,7 @@ impl Begin<'_> {
         }
     }
 
-    /// For clients of a script that lets in whoever comes.
+    /// Returns the greeting for clients of a script that accepts every client.
     fn greeting_without_backend(&self) -> Greeting {
         let capabilities = Capabilities::LONG_PASSWORD
             | Capabilities::CONNECT_WITH_DB
@@ -52,7 +52,7 @@ impl Begin<'_> {
             | Capabilities::SECURE_CONNECTION
             | Capabilities::PLUGIN_AUTH;
         Greeting {
-            version: VERSION_OF_NOBODY.to_vec(),
+            version: VERSION_WITHOUT_BACKEND.to_vec(),
             thread_id: self.id as u32,
             scramble: Scramble::of_random(random(&self.env.pool.system.entropy))
                 .as_bytes()
@@ -64,7 +64,7 @@ impl Begin<'_> {
         }
     }
 
-    /// Nobody examines the client: OK, behind what its plugin waits for before that.
+    /// Accepts the client without authentication: sends the OK, after the packet that the client's plugin waits for.
     pub(crate) async fn let_in(&mut self, response: &HandshakeResponse<'_>) -> Result<(), Failure> {
         const FAST_AUTHENTICATION: u8 = 3;
         if response.plugin == Some(CACHING_SHA2_PASSWORD) {

@@ -1,4 +1,4 @@
-//! A scripted session's login, while it is on its way.
+//! A scripted session's login, while it is running.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use relay::relay_env::RelayEnv;
 use script_host::host::Host;
 use script_host::login_hooks::LoginHooks;
 
-/// A login on its way.
+/// A login that is running.
 pub struct Begin<'a> {
-    /// What its worker gives it.
+    /// The environment that its worker gives to it.
     pub env: &'a Rc<RelayEnv>,
-    /// The settings of now.
+    /// The current settings.
     pub settings: &'a Arc<Settings>,
     /// What the scripts of the worker share.
     pub host: Rc<Host>,
     /// The addresses of the connection, for backends that are told by a PROXY header.
     pub header: &'a proxy_protocol::Header,
-    /// Where the client is.
+    /// The client's address.
     pub remote: &'a Endpoint,
     /// The client.
     pub client: &'a mut PacketStream,
@@ -34,17 +34,17 @@ pub struct Begin<'a> {
     pub client_login: &'a mut ClientLogin,
     /// The hooks of its script.
     pub hooks: LoginHooks,
-    /// What the client has been offered.
+    /// The capabilities that the client was offered.
     pub offered: Capabilities,
-    /// By which the session's connections know it.
+    /// The id by which connections know their session.
     pub id: u64,
-    /// Where logins are answered here: what that takes.
+    /// What the proxy needs to answer the login itself, if it may.
     pub answering: Option<Answering<'a>>,
 }
 
 /// What the proxy needs to answer a login itself.
 pub struct Answering<'a> {
-    /// The listener that the client has come by.
+    /// The listener that the client has connected to.
     pub listener: &'a Arc<ListenerConfig>,
 }
 

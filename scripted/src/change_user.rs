@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER of a scripted session's client: whether it may be, and the dialogue behind it.
+//! COM_CHANGE_USER of a scripted session's client: the check, and the dialogue after the command.
 
 use session::{Outcome, Sequences};
 use wire::reply::OkPacket;
@@ -13,7 +13,7 @@ use relay::outcome::SessionError;
 use script_host::server::Server;
 
 impl Scripted {
-    /// Whether a COM_CHANGE_USER leads to an account that the session's scripts are for.
+    /// Checks that a COM_CHANGE_USER leads to an account with the same scripts as the session.
     pub(super) fn may_become(&self, argument: &[u8]) -> Result<(), Failure> {
         let Some(info) = self.control.info() else {
             return Ok(());
@@ -27,7 +27,7 @@ impl Scripted {
         change.check(&self.env.login)
     }
 
-    /// The dialogue behind COM_CHANGE_USER.
+    /// Runs the dialogue after COM_CHANGE_USER.
     pub(super) async fn change_user(
         &mut self,
         server: &mut Server,

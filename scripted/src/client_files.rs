@@ -1,10 +1,10 @@
 //! The files of a client that a backend may ask for (LOAD DATA LOCAL).
 
-/// The names of files that the client's statements have named.
+/// The names of files in the client's statements.
 #[derive(Default)]
 pub(crate) struct ClientFiles {
-    /// Those that texts of prepared statements have named.
+    /// Names in the texts of prepared statements.
     pub(crate) prepared: Vec<Vec<u8>>,
-    /// Those that the backend may ask for in its reply to the command under way.
+    /// Names that the backend may ask for in its reply to the current command.
     pub(crate) named: Vec<Vec<u8>>,
 }

@@ -5,14 +5,14 @@ use wire::{Capabilities, StatusFlags};
 use link::client_command::Inbox;
 use link::leg::Leg;
 
-/// The client's connection, and what was agreed on with it.
+/// The client's connection, and the agreed properties of it.
 pub(crate) struct ClientSide {
     pub(crate) leg: Leg,
     pub(crate) inbox: Inbox,
-    /// The flags that the client saw last.
+    /// The status flags that the client received last.
     pub(crate) status: StatusFlags,
-    /// The client's character set, as its login said.
+    /// The client's character set, as its login named it.
     pub(crate) collation: u8,
-    /// What client and backend have agreed on.
+    /// The capabilities that client and backend have agreed on.
     pub(crate) capabilities: Capabilities,
 }

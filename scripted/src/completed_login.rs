@@ -1,4 +1,4 @@
-//! A scripted session's completed login, which becomes the session when the client's stream is handed over.
+//! The completed login of a scripted session, which becomes the session when the client's stream is handed over.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use relay::relay_env::SessionContext;
 use script_host::host::Host;
 use script_host::server::Server;
 
-/// A login that has succeeded. The client's stream is not in it yet.
+/// A login that has succeeded. It does not contain the client's stream yet.
 pub struct CompletedLogin {
     pub(crate) script: script::Session,
     pub(crate) id: u64,
-    /// Its entry by the id that its client sees, where that is the proxy's own.
+    /// The session's entry by the id that the client sees, if the proxy has given that id.
     pub(crate) registration: Option<Registration>,
     pub(crate) server: Option<Server>,
     pub(crate) status: StatusFlags,
     pub(crate) compression: Option<(Algorithm, u8)>,
     pub(crate) collation: u8,
-    /// What the client has agreed on.
+    /// The capabilities that the client has agreed on.
     pub(crate) capabilities: Capabilities,
 }
 
 impl Begin<'_> {
-    /// A session without a backend connection.
+    /// Returns the login of a session without a backend connection.
     pub(crate) fn without_backend(
         self,
         compression: Option<(Algorithm, u8)>,
@@ -57,7 +57,7 @@ impl Begin<'_> {
 }
 
 impl CompletedLogin {
-    /// The session, with its client's stream.
+    /// Makes the session, with its client's stream.
     ///
     /// # Errors
     /// The connection to the client is lost.

@@ -1,4 +1,4 @@
-//! A scripted session's login that the proxy answers itself, and the script sees.
+//! A scripted session's login that the proxy answers itself; the script sees it.
 
 use script::SocketFacts;
 
@@ -14,7 +14,7 @@ use script_host::facts::backend_address;
 use script_host::login_hooks::ended;
 
 impl Begin<'_> {
-    /// The proxy answers the login itself, and the script sees it.
+    /// Answers the login; the script sees it.
     pub(super) async fn enter(mut self) -> Result<Entry, Failure> {
         let Some(answering) = self.answering.take() else {
             return Err(ended("the proxy does not answer this login"));
@@ -50,7 +50,7 @@ impl Begin<'_> {
         }
     }
 
-    /// A backend has let the client in whom the proxy had greeted: that connection is the session's.
+    /// Continues with the connection of a backend that has accepted the client: it belongs to the session.
     fn passed(mut self, greeted: Greeted, mut agreement: Agreement) -> Result<Entry, Failure> {
         let index = self.host.index_of(greeted.backend.id).unwrap_or_default();
         let mut facts = server_facts(&self.host, &greeted, index);
@@ -73,7 +73,7 @@ impl Begin<'_> {
         })))
     }
 
-    /// Of a session that has no connection of its own: the backend that it would get, as if it had one.
+    /// Returns the facts for a session without a connection of its own: those of the backend that it would get.
     fn facts_of_default(&mut self) -> SocketFacts {
         let chosen = self.hooks.script.backend_index();
         let index = match chosen {

@@ -1,5 +1,5 @@
-//! One command of a scripted session on its backend connection, and the reply: to the client as it
-//! comes, or kept for the script.
+//! One command of a scripted session on its backend connection, and its reply: passed to the client
+//! as it arrives, or kept for the script.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -29,10 +29,10 @@ use script_hooks::stage::{Stage, lacks_server};
 use script_hooks::waiting::query;
 use script_host::server::Server;
 
-/// A client that speaks before it is answered is read ahead up to so many bytes.
+/// How many bytes are read ahead from a client that sends before it is answered.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// A reply on its way.
+/// A reply that is being received.
 pub(super) struct Passing {
     reply: Reply,
     pub towards: Towards,
@@ -42,7 +42,7 @@ pub(super) struct Passing {
 }
 
 impl Scripted {
-    /// Sends a command and sees its reply through. There must be a server.
+    /// Sends a command and receives its whole reply. There must be a backend connection.
     pub(crate) async fn exchange(
         &mut self,
         incoming: &Incoming,
@@ -97,9 +97,9 @@ impl Scripted {
         observed
     }
 
-    /// The same for a statement of the script's own: when it has had its time it is killed, if somebody
-    /// can. If nobody can, if that is of no use, or if it has ended otherwise, so that the kill may hit what comes
-    /// next, the session ends.
+    /// Does the same for a statement of the script's own, with a time limit. After the limit the statement is
+    /// killed, if the proxy can kill it. The session ends if the proxy cannot, if the kill does not help, or
+    /// if the statement has ended otherwise, because the kill may then hit the next statement.
     async fn run_exchange_in_time(
         &mut self,
         server: &mut Server,
@@ -115,7 +115,7 @@ impl Scripted {
         let killed = Outcome::Err(ErrorCode::QUERY_INTERRUPTED.number);
         if let Ok(observed) = timeout(limit, &mut hearing).await {
             if observed.as_ref().is_ok_and(|it| it.outcome == killed) {
-                // Somebody has done it at the backend, which tells nobody else.
+                // The statement was killed at the backend, which tells no other part of the proxy.
                 control.ask(Ask::EndHook);
             }
             return observed;
@@ -176,7 +176,7 @@ impl Scripted {
         }
     }
 
-    /// What rewrites the rows of a reply that goes to the client.
+    /// Returns the rewriting of the rows of a reply to the client.
     fn rewriting(
         &self,
         command: Command,
@@ -200,7 +200,7 @@ impl Scripted {
         }
     }
 
-    /// One piece of a reply, as it comes.
+    /// Receives one piece of a reply.
     fn poll_step(
         &mut self,
         server: &mut Server,
@@ -210,7 +210,7 @@ impl Scripted {
         match self.client.leg.poll_drain(context) {
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => return Poll::Ready(Err(left_within_reply(error))),
-            // It takes nothing, and may be killed even so.
+            // The client takes nothing; the command may be killed even so.
             Poll::Pending => return self.poll_meanwhile(server, context),
         }
         let _ = server.leg.poll_drain_or_break(context);
@@ -223,7 +223,7 @@ impl Scripted {
         }
     }
 
-    /// Takes what has come of a reply.
+    /// Takes the bytes of a reply that have arrived.
     fn poll_feed(
         &mut self,
         server: &mut Server,
@@ -316,7 +316,7 @@ impl Scripted {
         fed.map_err(|violation| backend_violation(&server.backend.name, violation))
     }
 
-    /// The client has the reports of progress at once that come before a reply that is kept.
+    /// Passes progress reports to the client at once, if they come before a reply that is kept.
     fn pass_reports(
         &mut self,
         passing: &mut Passing,
@@ -337,7 +337,7 @@ impl Scripted {
         sent.map_err(left_within_reply)
     }
 
-    /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
+    /// While the session waits for a reply: notices that the client disconnects, or that the worker asks something.
     pub(super) fn poll_meanwhile(
         &mut self,
         server: &Server,
@@ -367,12 +367,12 @@ impl Scripted {
         Poll::Pending
     }
 
-    /// Within a command: whether the client leaves, or the worker ends the session.
+    /// During a command: whether the client disconnects, or the worker ends the session.
     pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
         while self.client.inbox.len() < AHEAD_BYTES_MAX && !self.client.leg.has_ended {
             match self.poll_client(context) {
                 Poll::Pending => break,
-                // It may still take its reply.
+                // The client may still read its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
                     self.client.leg.has_ended = true;
                     self.env.note_half_closed(&self.control);
@@ -387,7 +387,7 @@ impl Scripted {
         self.poll_end(context)
     }
 
-    /// Whether the worker ends the session within a command.
+    /// Whether the worker ends the session during a command.
     pub(crate) fn poll_end(&self, context: &Context<'_>) -> Poll<Failure> {
         let asked = self.control.poll_asked(context);
         if asked.contains(Ask::Stop) {
@@ -405,8 +405,7 @@ impl Scripted {
         Poll::Pending
     }
 
-    /// Makes a connection forget the session that used it before, and gives it this one's character
-    /// set; false: it cannot be used.
+    /// Resets a connection, and gives it this session's character set. False if the connection cannot be used.
     pub(crate) async fn reset(&mut self, server: &mut Server) -> bool {
         let id = self.client.collation;
         let column = |name| {
@@ -433,7 +432,7 @@ impl Scripted {
 }
 
 impl Passing {
-    /// Cut off here: an ERR fits where the client is between two packets.
+    /// Cuts the session off. An ERR is possible if the client is between two packets.
     pub(super) fn cut(&self, failure: Failure) -> SessionError {
         let sequence = match self.towards {
             Towards::Client { .. } => match &self.rewriting {

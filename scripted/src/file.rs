@@ -1,4 +1,5 @@
-//! A client's file (LOAD DATA LOCAL) in a scripted session: to the backend that has asked for it, or to nobody.
+//! A client's file (LOAD DATA LOCAL) in a scripted session: it goes to the backend that has asked for it, or is
+//! dropped.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -15,12 +16,12 @@ use link::reply_observer::{Towards, renumbered};
 use relay::outcome::SessionError;
 use script_host::server::Server;
 
-/// Names of files in prepared texts that a session keeps.
+/// How many names of files in prepared texts a session keeps.
 const NAMES_MAX: usize = 256;
 
 impl Scripted {
-    /// Notes which files of the client a backend may ask for in its reply to a command: those that the command's
-    /// text names, or, for an EXECUTE, those that texts of prepared statements have named.
+    /// Notes the client's files that a backend may ask for in its reply to a command: those that the
+    /// command's text names or, for an EXECUTE, those that the texts of prepared statements have named.
     pub(super) fn note_files(&mut self, incoming: &Incoming, capabilities: Capabilities) {
         self.files.named.clear();
         let argument = incoming.argument();
@@ -33,7 +34,7 @@ impl Scripted {
             }
             _ => return,
         };
-        // The session's sql_mode is not known here. A name has the same bytes in most of them.
+        // The session's sql_mode is not known here. In most modes a name has the same bytes.
         let text = text.unwrap_or_default();
         let named = sql::local_files(text, sql::Flags::default());
         let facts = match named.is_empty() {
@@ -52,7 +53,8 @@ impl Scripted {
         }
     }
 
-    /// The client's file, up to an empty packet. The request for it has to reach the client first.
+    /// Passes the client's file to the backend, up to an empty packet. The client must first receive the request for
+    /// it.
     pub(super) async fn pass_file(
         &mut self,
         server: &mut Server,
@@ -115,7 +117,7 @@ impl Scripted {
         }
     }
 
-    /// A file that nobody takes.
+    /// Reads a file to its end and drops it.
     pub(crate) fn poll_swallow(
         &mut self,
         passage: &mut Passage,

@@ -1,5 +1,5 @@
-//! KILL in a session with a connection of its own. Ids that the proxy gives out lead to sessions; all others
-//! are the backend's, which knows who may.
+//! KILL in a session with a connection of its own. The proxy's own ids belong to sessions; all
+//! other ids are the backend's, which knows who may kill.
 
 use route::KillScope;
 use wire::Command;
@@ -20,8 +20,8 @@ use script_hooks::waiting::query;
 use script_host::server::Server;
 
 impl Scripted {
-    /// What is sent instead of a KILL that names an id of the proxy's: the server's answer to it is the answer
-    /// to that.
+    /// Returns the statement that replaces a KILL with an id of the proxy's own: the server's reply
+    /// to that statement is the reply to the KILL.
     pub(super) async fn in_place_of_kill(
         &mut self,
         incoming: &Incoming,
@@ -64,7 +64,7 @@ impl Scripted {
         Ok(Some(statement_of("DO 0", server)))
     }
 
-    /// Whom a command kills, if it kills anybody.
+    /// Returns the target of a command, if the command is a KILL.
     fn kill_in(&self, incoming: &Incoming, server: &Server) -> Option<KillTarget> {
         let argument = incoming.argument();
         match incoming.command {
@@ -76,7 +76,7 @@ impl Scripted {
                 };
                 KillTarget::read(query.text, server.greeting.thread_id, flags)
             }
-            // MySQL 9 knows it no more: it says so itself.
+            // MySQL 9 no longer knows this command, and reports that itself.
             Command::PROCESS_KILL if dialect_of(&server.greeting) == auth::Dialect::MariaDb => {
                 let id = argument
                     .first_chunk::<4>()
@@ -88,7 +88,8 @@ impl Scripted {
         }
     }
 
-    /// A client has killed a statement by the backend's id: that may be a hook that waits.
+    /// Passes on that a client has killed a statement by the backend's id: the statement may belong to a hook that
+    /// waits.
     pub(super) fn pass_kill_on(&self, incoming: &Incoming, server: &Server) {
         if let Some(KillTarget { id, scope }) = self.kill_in(incoming, server)
             && scope == KillScope::Statement
@@ -98,7 +99,7 @@ impl Scripted {
         }
     }
 
-    /// Whether its user may kill sessions of others, by the grants.
+    /// Whether the session's user may kill sessions of other users, according to its grants.
     async fn may_kill_others(&mut self, server: &mut Server) -> Result<bool, SessionError> {
         let asking = statement_of("SHOW GRANTS", server);
         server.send(&asking.packets).await;
@@ -112,10 +113,10 @@ impl Scripted {
     }
 }
 
-/// Whoever has more may kill none but their own.
+/// The most bytes of grants that are read; with more grants, a user may kill only its own sessions.
 const GRANTS_BYTES_MAX: usize = 1 << 20;
 
-/// A statement that the server answers with this error.
+/// Returns a statement that the server answers with this error.
 fn refusal(ProxyError { code, text }: &ProxyError) -> String {
     let number = code.number;
     format!("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{text}'")

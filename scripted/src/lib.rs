@@ -14,10 +14,10 @@
 //!                                                    pooled_stage   each command gets whichever connection it needs
 //! ```
 //!
-//! What a script decides about a command is the crate `script_hooks`. Sessions without a script never come here. Where
-//! the proxy has answered the login, it bridges what a script cannot read (`bridge` of crate `script_host`). Where a
-//! backend has judged the login, the proxy does not agree on it with the client, because the connection may become
-//! another session's.
+//! The crate `script_hooks` handles what a script decides about a command. Sessions without a script do
+//! not use this crate. If the proxy has answered the login, it bridges the packets that a script cannot
+//! read (`bridge` of crate `script_host`). If a backend has authenticated the client, the proxy agrees
+//! on no such capability with the client, because the connection may go to another session.
 
 mod alone;
 pub mod begin;

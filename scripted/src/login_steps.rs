@@ -1,4 +1,4 @@
-//! The login of a scripted session: from `connect_server` to the backend's OK, every step with its hook.
+//! The login of a scripted session, from `connect_server` to the backend's OK; each step has its hook.
 
 use wire::handshake::HandshakeHead;
 use wire::{Greeting, HandshakeResponse, errors};
@@ -17,16 +17,16 @@ use script_host::bridge::UNBRIDGED;
 use script_host::login_hooks::{Auth, LoginHooks, refused, replaced};
 use script_host::parked::kind_of;
 
-/// How a login has gone on.
+/// The result of a login.
 pub enum Entry {
-    /// To the session's end with one connection at a time, or none.
+    /// The session has at most one connection at a time, until its end.
     Scripted(Box<CompletedLogin>),
-    /// The proxy has examined the client; the connection is whichever the session gets.
+    /// The proxy has authenticated the client; the session gets the connections that it needs.
     Examined(Box<AdmittedLogin>, Box<LoginHooks>),
 }
 
 impl Begin<'_> {
-    /// Sees it through. A failure has not been told to the client, unless it says so.
+    /// Runs the login to its end. If it fails, the client has not been told, unless the failure says so.
     ///
     /// # Errors
     /// The login has failed, or its script has.
@@ -63,7 +63,7 @@ impl Begin<'_> {
         Ok(Entry::Scripted(Box::new(begun)))
     }
 
-    /// The backend's greeting, as the client gets it.
+    /// Sends the backend's greeting to the client.
     async fn show(&mut self, greeting: &Greeting) -> Result<(), Failure> {
         self.hooks.read_handshake(self.client).await?;
         self.offered = own_offer(self.settings, greeting.capabilities).with(UNBRIDGED, false);
@@ -78,7 +78,7 @@ impl Begin<'_> {
         Ok(())
     }
 
-    /// The client has answered: `read_auth`, and what follows from it.
+    /// Continues after the client's answer: runs `read_auth`, and what follows from it.
     async fn answered(
         mut self,
         met: Met,
@@ -122,7 +122,7 @@ impl Begin<'_> {
         }
     }
 
-    /// The login goes to the backend, if there is one.
+    /// Passes the login to the backend, if there is one.
     async fn log_in(
         mut self,
         met: Met,
@@ -161,7 +161,7 @@ impl Begin<'_> {
         }
     }
 
-    /// Whether the proxy knows of nothing that is against the client's login.
+    /// Checks that the proxy knows no reason against the client's login.
     async fn may_log_in(&self, response: &HandshakeResponse<'_>) -> Result<(), Failure> {
         let user = response.user;
         stay_covered(

@@ -20,21 +20,21 @@ use login::connect::{Greeted, PAUSE_FULL, tell_full};
 use script_host::login_hooks::refused;
 use script_host::server::Server;
 
-/// What the script has found for its client.
+/// The script's choice for its client.
 pub(crate) enum Met {
-    /// A backend that has greeted; and its number.
+    /// A backend whose greeting has arrived, and its number.
     Greeted(Box<Greeted>, usize),
-    /// A connection from a pool, which is logged in.
+    /// A parked connection, which is logged in.
     Pooled(Box<Server>),
-    /// No backend: the script greets the client itself.
+    /// No backend: the script itself greets the client.
     Alone(Payloads),
-    /// The proxy: it answers logins itself, and gives the session whichever connection it needs.
+    /// The proxy: it answers the login itself, and gives the session the connections that it needs.
     Here,
 }
 
 impl Begin<'_> {
-    /// Asks the script until a backend greets. A backend that does not is down for a while, so that
-    /// there is an end to it.
+    /// Asks the script until a backend sends a greeting. A backend that does not is marked down for
+    /// a while, so that the loop ends.
     pub(crate) async fn meet(&mut self) -> Result<Met, Failure> {
         loop {
             self.host
@@ -72,8 +72,7 @@ impl Begin<'_> {
         }
     }
 
-    /// Connects to the backend of the script's choice, or to the least used one. `None`: it could not
-    /// be reached.
+    /// Connects to the backend that the script has chosen, or to the least used one. `None` if it could not be reached.
     pub(super) async fn call_on(&mut self) -> Result<Option<Met>, Failure> {
         let scripts = self.host.scripts.clone();
         let mut index = self.hooks.script.backend_index();
@@ -130,7 +129,7 @@ impl Begin<'_> {
         }
     }
 
-    /// Waits while the server is full, as sessions without a script do.
+    /// Connects to a backend, and waits while its server is full, as sessions without a script do.
     async fn greet_patiently(
         &self,
         backend: &Backend,
@@ -152,7 +151,7 @@ impl Begin<'_> {
         }
     }
 
-    /// Does with connections what the script has decided; returns the one that it has now, if any.
+    /// Executes the script's moves of connections; returns the connection that it has now, if any.
     async fn follow_moves(&mut self) -> Option<Server> {
         let mut taken: Option<Server> = None;
         for step in self.hooks.script.take_moves() {
@@ -169,14 +168,14 @@ impl Begin<'_> {
                     }
                 }
                 Move::Close(id) => self.host.parked.close(id),
-                // Where the session begins, it is asked again.
+                // At the session's beginning the script is asked again.
                 Move::Choose(_) => {}
             }
         }
         taken
     }
 
-    /// Leaves a backend that nobody logs in to.
+    /// Leaves a backend without a login.
     pub(super) fn abandon(&mut self, met: Met) {
         match met {
             Met::Greeted(greeted, _) => {
@@ -189,7 +188,7 @@ impl Begin<'_> {
         }
     }
 
-    /// A connection that the script took and nobody has come to use.
+    /// Puts back a connection that the script took and no client uses.
     pub(crate) fn put_back(&mut self, server: Server) {
         self.hooks.script.leave();
         for step in self.hooks.script.take_moves() {
@@ -201,14 +200,14 @@ impl Begin<'_> {
     }
 }
 
-/// No backend is left, by the script's own word.
+/// The failure if the script says that no backend is left.
 fn all_down() -> Failure {
     let error = errors::backends_down();
     let payload = before_login(&error);
     Failure::relaying(FailureKind::NoBackend, error, payload)
 }
 
-/// An ERR for a client that has not named its capabilities: without SQLSTATE.
+/// Returns an ERR for a client that has not named its capabilities: without SQLSTATE.
 fn before_login(error: &ProxyError) -> Vec<u8> {
     let mut payload = Vec::new();
     wire::ErrPacket {

@@ -1,5 +1,5 @@
-//! A scripted session's login goes to a backend: one that has greeted, or one whose connection a script had
-//! parked.
+//! A scripted session's login goes to a backend: one whose greeting has arrived, or one whose
+//! connection a script has parked.
 
 use script::SocketFacts;
 use wire::compression::Remote;
@@ -25,17 +25,17 @@ use script_host::login_hooks::refused;
 use script_host::parked::kind_of;
 use script_host::server::Server;
 
-/// How often the client is asked to prove itself.
+/// How often the client is asked to authenticate itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthRounds {
-    /// By the backend's greeting.
+    /// Once, by the backend's greeting.
     Once,
-    /// By another's greeting, and by the backend again.
+    /// Once by the greeting of another server, and again by the backend.
     Again,
 }
 
 impl Begin<'_> {
-    /// The usual case: it passes through, and every packet of the backend's is heard.
+    /// Passes the login through, which is the usual case. The script sees every packet of the backend.
     pub(super) async fn pass(
         mut self,
         mut greeted: Greeted,
@@ -84,8 +84,8 @@ impl Begin<'_> {
         })
     }
 
-    /// A parked connection has agreed on something else than its new client: that one gets a new connection to
-    /// the same backend, which asks it again.
+    /// Opens a new connection to the same backend for a client, because the parked connection has
+    /// agreed on other capabilities. The backend asks the client again.
     pub(super) async fn anew(
         mut self,
         server: Server,
@@ -108,7 +108,7 @@ impl Begin<'_> {
             .await
     }
 
-    /// A connection that is logged in already becomes this client's: COM_CHANGE_USER.
+    /// Gives the client a connection that is logged in already, with COM_CHANGE_USER.
     pub(super) async fn change_user(
         mut self,
         mut server: Server,

@@ -9,9 +9,9 @@ use script_host::shadow_queue::ShadowSession;
 pub struct PooledScript {
     pub(super) script: script::Session,
     pub(super) host: Rc<Host>,
-    /// The schema that the script knows of.
+    /// The schema that the script has been told.
     pub(super) schema: Vec<u8>,
     pub(super) user: Vec<u8>,
-    /// What runs the script's own statements elsewhere, once there were any.
+    /// Runs the script's own statements on another connection, once there were any.
     pub(super) shadow: Option<ShadowSession>,
 }

@@ -1,5 +1,5 @@
-//! A script in a session that takes turns on backend connections: each command gets whichever it needs,
-//! or one to the backend of the script's choice.
+//! A script in a pooled session: each command gets the connection that it needs, or one to the
+//! backend that the script has chosen.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -38,7 +38,7 @@ use script_host::shadow_queue::{QueuedScriptQuery, Replied};
 use script_host::shadow_queue::{ShadowStatement, Work};
 
 impl PooledScript {
-    /// The client hears that its login has ended well.
+    /// Tells the client that its login has succeeded.
     ///
     /// # Errors
     /// The client has disconnected, or its script has failed.
@@ -53,7 +53,7 @@ impl PooledScript {
         Ok(Box::new(Self::of(hooks, host)))
     }
 
-    /// The login has ended well.
+    /// Returns the script of a session whose login has succeeded.
     fn of(hooks: LoginHooks, host: Rc<Host>) -> Self {
         let LoginHooks { script, facts, .. } = hooks;
         Self {
@@ -66,7 +66,8 @@ impl PooledScript {
     }
 }
 
-/// An account came with scripts to a proxy that has begun without any: it must not do without.
+/// The failure if an account has scripts and the proxy has started without scripts: the account may not run without
+/// them.
 pub fn no_scripts_yet() -> Failure {
     Failure::saying(FailureKind::ScriptFailed, errors::no_scripts_loaded())
 }
@@ -144,18 +145,18 @@ impl CommandScript for PooledScript {
     }
 }
 
-/// A session and its script, for the time of one command.
+/// A session and its script, during one command.
 struct Staged<'a> {
     session: &'a mut PooledSession,
     scripting: &'a mut PooledScript,
-    /// How many commands have been sent for it.
+    /// How many commands the script has sent.
     asked: usize,
-    /// Where what is sent for it goes, as a hint; and the next of that.
+    /// The route hint for the script's commands; and the one for its next command.
     route: Option<Box<[u8]>>,
     route_next: Option<Box<[u8]>>,
-    /// How long the next may run.
+    /// How long the next command may run.
     limit_next: Option<Duration>,
-    /// What rewrites the rows that go to the client.
+    /// Rewrites the rows that go to the client, if set.
     rows: Option<Rows>,
 }
 
@@ -166,7 +167,7 @@ impl Staged<'_> {
             self.session.begin_command(self.session.command.further());
         }
         if let Some(kill) = self.session.held.take_kill() {
-            // It was for the statement before.
+            // The kill was meant for the statement before.
             Box::pin(self.session.wait_for_kill(kill)).await?;
         }
         let out = self.scripting.host.out();
@@ -186,7 +187,7 @@ impl Staged<'_> {
         Ok(acted)
     }
 
-    /// The script is told where the session is now, and whose it is.
+    /// Tells the script the session's current schema and user.
     fn tell_changes(&mut self, command: Command) {
         let schema = self
             .session
@@ -200,7 +201,7 @@ impl Staged<'_> {
             self.scripting.script.set_schema(schema);
         }
         if command == Command::CHANGE_USER {
-            // It is the account's that was.
+            // The shadow session belongs to the earlier account.
             self.scripting.shadow = None;
         }
         let user = self.session.user();
@@ -210,7 +211,7 @@ impl Staged<'_> {
         }
     }
 
-    /// Gives a statement to the session beside this one, which there is from now on.
+    /// Gives a statement to the shadow session, which exists from then on.
     fn send_to_shadow(&mut self, query: ScriptQuery) -> Result<oneshot::Receiver<Replied>, String> {
         let session = &self.session;
         let facts = sql::facts(&query.text, session.sql_state.session().flags());
@@ -241,8 +242,8 @@ impl Staged<'_> {
         Ok(answered)
     }
 
-    /// Waits for something outside of the session, unless that ends. What was said before leaves. `None`: the
-    /// command is to end.
+    /// Waits for an event outside of the session, unless the session ends. Unsent bytes are sent
+    /// meanwhile. `None`: the command has to end.
     async fn wait_unless_killed<T>(
         &mut self,
         event: impl Future<Output = T>,
@@ -256,7 +257,7 @@ impl Staged<'_> {
             if let Poll::Ready(outcome) = event.as_mut().poll(context) {
                 return Poll::Ready(Ok(Some(outcome)));
             }
-            // Should the client be gone, that is heard as well.
+            // If the client is gone, `poll_meanwhile` notices that too.
             let _ = session.client.leg_mut().poll_drain(context);
             if let Poll::Ready(Err(cut)) = session.poll_meanwhile(context) {
                 return Poll::Ready(Err(waiting(&cut)));
@@ -269,7 +270,7 @@ impl Staged<'_> {
         .await
     }
 
-    /// The backend of the script's choice, from here on.
+    /// Uses the backend that the script has chosen, from now on.
     fn choose(&mut self, index: usize) {
         let backend = self.scripting.host.backend(index);
         self.session
@@ -283,7 +284,7 @@ impl Staged<'_> {
             });
     }
 
-    /// Whether the connection that it has is not where the next command is to go.
+    /// Whether the session's connection does not lead to the backend of the next command.
     fn is_elsewhere(&self) -> bool {
         if self.route.is_some() || self.route_next.is_some() {
             return true;
@@ -327,7 +328,7 @@ impl Stage for Staged<'_> {
         None
     }
 
-    /// It gets a connection when it needs one.
+    /// The session gets a connection when it needs one.
     fn has_server(&self) -> bool {
         true
     }
@@ -377,7 +378,7 @@ impl Stage for Staged<'_> {
         query: ScriptQuery,
         sequence: u8,
     ) -> Result<Option<Replied>, SessionError> {
-        // Who waits holds no connection that others wait for.
+        // While the session waits, it must hold no connection that other sessions wait for.
         self.session.rest().await?;
         let answered = match self.send_to_shadow(query) {
             Ok(answered) => answered,
@@ -388,7 +389,7 @@ impl Stage for Staged<'_> {
             let broken_off = |_| Err("the session beside has broken off".to_owned());
             return Ok(Some(replied.unwrap_or_else(broken_off)));
         }
-        // Nobody waits for what it runs.
+        // No session waits for the statement that the shadow session runs.
         if let Some(beside) = self.scripting.shadow.take() {
             beside.kill();
         }
@@ -418,7 +419,7 @@ impl Stage for Staged<'_> {
         Ok(after)
     }
 
-    /// Commands of one queue share a connection as long as the script stays at its backend.
+    /// Commands of one queue share a connection, as long as the script stays at its backend.
     async fn ask(
         &mut self,
         incoming: Incoming,
@@ -427,7 +428,7 @@ impl Stage for Staged<'_> {
         let command = incoming.command;
         let bytes_max = self.result_bytes_max();
         let session = &mut self.session;
-        // A dialogue is no reply.
+        // A dialogue is not a reply.
         session.client.leg_mut().observer = match command {
             Command::CHANGE_USER => None,
             _ => {

@@ -1,4 +1,4 @@
-//! The command phase of a scripted session: wait for a command, ask the script, do what it wants.
+//! The command phase of a scripted session: wait for a command, ask the script, do what the script decides.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -42,33 +42,33 @@ use script_host::parked::kind_of;
 use script_host::server::Server;
 use script_host::shadow_queue::Replied;
 
-/// One session. Fields are dropped in this order: the connection goes before the session's place.
+/// A scripted session. Fields are dropped in this order: the backend connection goes before the session's place.
 pub struct Scripted {
     pub(crate) client: ClientSide,
-    /// The backend connection that it has.
+    /// The backend connection that the session has now.
     pub server: Option<Server>,
     pub(crate) script: script::Session,
-    /// COM_CHANGE_USER has made it another's: its connection is for no pool.
+    /// Whether COM_CHANGE_USER has changed the connection's user, so that it may not go to a pool.
     pub(crate) has_changed: bool,
-    /// What rewrites the rows of the command.
+    /// Rewrites the rows of the current command, if set.
     pub(crate) rows: Option<Rows>,
-    /// The next command is the script's own, and may run for so long only.
+    /// Whether the next command is the script's own, with a time limit.
     pub(crate) is_bound: bool,
     pub(crate) files: ClientFiles,
     pub(crate) host: Rc<Host>,
     pub(crate) id: u64,
-    /// Its entry by the id that its client sees, where that is the proxy's own.
+    /// The session's entry by the id that the client sees, if the proxy has given that id.
     pub registration: Option<Registration>,
     pub(crate) env: Rc<RelayEnv>,
-    /// What others see of it and ask of it.
+    /// What other parts of the proxy see of the session and ask of it.
     pub control: Rc<SessionControl>,
     pub(crate) settings: Arc<Settings>,
-    /// Who sees its statements, if that is wanted.
+    /// Observes the session's statements, if that is configured.
     pub(crate) observer: Option<Box<Observer>>,
     pub(crate) _place: SessionPermit,
 }
 
-/// What has come from a client: a command, or its end.
+/// What has arrived from a client: a command, or the end.
 enum ClientInput {
     Command(Incoming),
     End(SessionEnd),
@@ -82,12 +82,12 @@ enum ScriptedIdleEvent {
 }
 
 impl Scripted {
-    /// Command after command, until the end; then `disconnect_client`.
+    /// Runs command after command, until the end; then calls the hook `disconnect_client`.
     pub async fn run(&mut self) -> Result<SessionEnd, SessionError> {
         self.observer = Observer::of(&self.env, self.control.info());
         let ran = self.commands().await;
         if ran.is_err() {
-            // What is under way on it is nobody's any more.
+            // The exchange that is still running on the connection belongs to no session any more.
             self.break_server();
         }
         self.script.end();
@@ -99,7 +99,7 @@ impl Scripted {
     }
 
     async fn commands(&mut self) -> Result<SessionEnd, SessionError> {
-        // What the script has decided on when the login ended.
+        // The script may have decided on moves when the login ended.
         self.follow_moves().await;
         loop {
             let incoming = match self.next_command().await? {
@@ -119,7 +119,7 @@ impl Scripted {
         }
     }
 
-    /// What a command has changed of what scripts are told.
+    /// Notes what a command has changed of the values that scripts see.
     pub(crate) fn note(&mut self, command: Command, argument: &[u8], outcome: Outcome) {
         if command == Command::CHANGE_USER && outcome == Outcome::Ok {
             let user = argument.split(|byte| *byte == 0).next();
@@ -139,7 +139,7 @@ impl Scripted {
         }
     }
 
-    /// A connection from a pool becomes this session's: as another's it is reset first.
+    /// Takes a parked connection for this session. If another session used it before, it is reset first.
     async fn take(&mut self, id: u64) {
         let Some(mut server) = self.host.parked.take(id).await else {
             return self.script.set_server(None);
@@ -153,7 +153,7 @@ impl Scripted {
         self.server = Some(server);
     }
 
-    /// Others find the connection that it has now.
+    /// Publishes the connection that the session has now.
     pub fn stand(&mut self) {
         let server = self.server.as_ref();
         let at = server.map(|it| (it.backend.id, it.greeting.thread_id));
@@ -167,7 +167,7 @@ impl Scripted {
         }
     }
 
-    /// The connection is closed in the middle of something.
+    /// Closes the connection in the middle of an exchange.
     fn break_server(&mut self) {
         if let Some(server) = self.server.take() {
             server.leg.transport.abort();
@@ -212,14 +212,14 @@ impl Scripted {
         }
     }
 
-    /// Counts what has come of a command that is not whole yet.
+    /// Counts the bytes of a command that is not whole yet.
     fn has_memory_for_command(&self) -> bool {
         let bytes = self.client.inbox.held_bytes() + self.client.leg.transport.held_bytes();
         self.control.memory.keep(Purpose::Command, bytes)
             || self.env.sessions.makes_room(&self.control)
     }
 
-    /// Between two commands: the client, its unsent bytes, the connection it has, the worker.
+    /// Between two commands: polls the client, its unsent bytes, the session's connection and the worker.
     fn poll_idle(
         &mut self,
         context: &mut Context<'_>,
@@ -231,7 +231,7 @@ impl Scripted {
             );
             return Poll::Ready(Err(SessionError::new(failure, None)));
         }
-        // A backend that has gone is not asked any more.
+        // No more commands go to a backend that has closed.
         if let Poll::Ready(ended) = self.poll_server(context) {
             return Poll::Ready(ended);
         }
@@ -242,7 +242,7 @@ impl Scripted {
                     self.control.has_spoken();
                     return Poll::Ready(Ok(ScriptedIdleEvent::Bytes));
                 }
-                // A reset is an end like any other here.
+                // A reset counts as an ordinary end here.
                 Poll::Ready(Err(_)) => return Poll::Ready(Ok(ScriptedIdleEvent::Closed)),
                 Poll::Pending => {}
             }
@@ -267,7 +267,7 @@ impl Scripted {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// A backend that closes between two commands takes the session along; what it says goes first.
+    /// If a backend closes between two commands, the session ends; bytes from the backend go to the client first.
     fn poll_server(
         &mut self,
         context: &mut Context<'_>,
@@ -286,7 +286,7 @@ impl Scripted {
         Poll::Ready(Err(SessionError::new(failure, Some(0))))
     }
 
-    /// While a hook waits: what was said before leaves. Ready: the command is to end, or the session ends.
+    /// While a hook waits: sends the unsent bytes. Ready when the command has to end, or the session ends.
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         if let Poll::Ready(Err(error)) = self.client.leg.poll_drain(context) {
             let text = format!("the connection to the client is lost: {error}");
@@ -309,7 +309,7 @@ impl Scripted {
         }
     }
 
-    /// What the worker asks of a session that is between two commands.
+    /// Does what the worker asks of a session between two commands.
     fn heed(&mut self, context: &Context<'_>) -> Option<SessionError> {
         let asked = self.control.poll_asked(context);
         if asked.is_nothing() {
@@ -342,7 +342,7 @@ impl Scripted {
         failure.map(|failure| self.unasked(failure))
     }
 
-    /// The end of a session between two commands.
+    /// Returns the end of a session between two commands, with the sequence id of its ERR.
     fn unasked(&self, failure: Failure) -> SessionError {
         let greeting = self.server.as_ref().map(|server| &server.greeting);
         let server = greeting.map_or(sql::Server::Unknown, server_of);
@@ -350,7 +350,7 @@ impl Scripted {
         SessionError::new(failure, sequence)
     }
 
-    /// Why it has to leave its backend, if that was disabled.
+    /// Returns why the session has to leave its backend, if that was disabled.
     pub(crate) fn cut_off_from(&self, server: &Server) -> Option<String> {
         let is_asked = self.control.is_asked(Ask::BackendDisabled);
         if !is_asked || !self.env.pool.is_disabled(server.backend.id) {
@@ -360,8 +360,8 @@ impl Scripted {
         Some(errors::lost(name, ConnectionError::Disabled).into())
     }
 
-    /// Ends a session that cannot go on: tells the client what it can still be told, and sees to it
-    /// that no statement runs on for nobody.
+    /// Ends a session that cannot continue: tells the client the error if possible, and makes sure
+    /// that no statement goes on without a client.
     pub async fn break_off(&mut self, cut: &SessionError) {
         if has_thread_ended(&self.env, &self.control, &cut.failure).await {
             let drained = self.client.leg.drained();
@@ -378,7 +378,7 @@ impl Scripted {
         }
     }
 
-    /// Tells the control plane of a command that was cut.
+    /// Reports to the control plane that a command was cut off.
     pub(crate) fn report(&self, failure: &Failure) {
         let Some(server) = &self.server else {
             return;
@@ -457,7 +457,7 @@ impl Stage for Scripted {
                 }
                 Move::Take(id) => self.take(id).await,
                 Move::Close(id) => self.host.parked.close(id),
-                // Of sessions that take turns on connections.
+                // This move concerns only pooled sessions.
                 Move::Choose(_) => {}
             }
         }
@@ -470,7 +470,7 @@ impl Stage for Scripted {
         self.rows = rows;
     }
 
-    /// It has one connection for all; scripts are told so.
+    /// The session has one connection for all commands; scripts are told so.
     fn route_next(&mut self, _: Box<[u8]>) {}
 
     fn bound_next(&mut self) {

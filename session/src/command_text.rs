@@ -2,7 +2,7 @@
 
 use wire::Command;
 
-/// The statement that a command stands for; none for one that reads and changes nothing but its session.
+/// Returns the statement that a command stands for; none for a command that reads and changes only its session.
 pub fn statement_of(command: Command, argument: &[u8]) -> Option<Vec<u8>> {
     let named = |words: &str, name: &[u8]| [words.as_bytes(), b" ", &quoted(name)].concat();
     Some(match command {

@@ -1,8 +1,8 @@
-//! What a command may have done when nobody knows how it ended.
+//! The possible effects of a command whose outcome is not known.
 
 use sql::{Access, Effects, Facts, StatementKind as Statement};
 
-/// What a command may have done when nobody knows how it ended.
+/// The possible effects of a command whose outcome is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It reads and changes nothing.
@@ -19,13 +19,13 @@ pub enum Effect {
     Any,
 }
 
-/// What a statement may have done when it was cut.
+/// Returns the possible effects of a statement that was cut off.
 pub fn effect_of(facts: &Facts) -> Effect {
     let harmless = Effects::DIAGNOSTICS | Effects::FOUND_ROWS;
     let within = harmless | Effects::LAST_INSERT_ID | Effects::USER_VARIABLES | Effects::SAVEPOINT;
     match facts.kind {
         Statement::Begin(_) => return Effect::Begin,
-        // What follows is meant for the next transaction.
+        // What follows the statement is meant for the next transaction.
         Statement::Commit(finish) if finish.chain == Some(true) => return Effect::Any,
         Statement::Rollback(finish) if finish.chain == Some(true) => return Effect::Data,
         Statement::Commit(_) => return Effect::Commit,

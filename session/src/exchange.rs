@@ -1,8 +1,8 @@
-//! One reply on a backend connection that several sessions take turns on: followed packet by packet,
-//! told apart into what passes on as it is and what has to be looked at whole.
+//! Follows one reply on a backend connection that several sessions use in turn, packet by packet. It
+//! separates the bytes that pass as they are from the packets that have to be read whole.
 //!
-//! Where [`crate::Tracker`] follows a connection that is relayed for life, a [`Reply`] lives for one
-//! exchange. It ends exactly where the reply ends: what comes behind belongs to the next one.
+//! A [`crate::Tracker`] follows a connection that is relayed for life. A [`Reply`] lives for one
+//! exchange. It ends exactly where the reply ends: the bytes behind it belong to the next reply.
 
 mod amend;
 mod amendment;
@@ -24,8 +24,8 @@ use crate::fingerprint::{Fingerprint, Fingerprinting};
 use crate::reply::{Outcome, ReplyState, ReplyStep, expected, may_ask_for_files};
 use crate::tracker::{Sequences, Violation};
 
-/// A packet up to this length is waited for until it is whole; a longer one passes in pieces. No OK
-/// packet is longer: its longest parts are values of session variables.
+/// The proxy holds a packet up to this length until it is whole; a longer packet passes in pieces.
+/// No OK packet is longer: its longest parts are values of session variables.
 const WHOLE_BYTES_MAX: usize = 64 * 1024;
 
 /// A part of a reply, in order; together they are all of it.
@@ -37,7 +37,7 @@ pub enum Piece<'a> {
     Changes(&'a [u8], u32),
 }
 
-/// What comes next.
+/// What comes next on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// More of the reply.
@@ -51,12 +51,12 @@ pub enum Progress {
     Over(Outcome),
 }
 
-/// One reply, as it comes.
+/// One reply, followed as it arrives.
 #[derive(Debug)]
 pub struct Reply {
     capabilities: Capabilities,
     sequences: Sequences,
-    /// Of the next packet.
+    /// The sequence id of the next packet.
     sequence: u8,
     state: ReplyState,
     /// The beginning of a packet that is not whole yet.
@@ -67,11 +67,11 @@ pub struct Reply {
     tally: Tally,
     amendment: Amendment,
     fingerprinting: Option<Box<Fingerprinting>>,
-    /// What the error says that it ended with.
+    /// The message of the error that ended the reply.
     message: Option<Box<[u8]>>,
-    /// Which error is kept back if it is the first packet.
+    /// Which error is withheld if it is the first packet.
     withholds: Withholds,
-    /// The error that was kept back.
+    /// The payload of the error that was withheld.
     withheld: Option<Box<[u8]>>,
     /// Which files of the client the server may ask for.
     files: Files,
@@ -110,8 +110,8 @@ impl Files {
 }
 
 impl Reply {
-    /// The reply to `command`, whose first packet has this sequence id; `None` for commands without
-    /// a reply.
+    /// Follows the reply to `command`, whose first packet has this sequence id; `None` for commands
+    /// without a reply.
     #[inline]
     pub fn to(
         command: Command,
@@ -141,14 +141,14 @@ impl Reply {
         })
     }
 
-    /// The same reply, told otherwise at its end.
+    /// Returns the reply with these changes at its end.
     #[must_use]
     #[inline]
     pub fn amended(self, amendment: Amendment) -> Self {
         Self { amendment, ..self }
     }
 
-    /// The same reply, of which a fingerprint is made with these keys.
+    /// Returns the reply, of which a fingerprint is made with these keys.
     #[must_use]
     pub fn fingerprinted(self, keys: &HashKeys) -> Self {
         Self {
@@ -157,14 +157,14 @@ impl Reply {
         }
     }
 
-    /// The same reply. If its first packet is such an error, that packet is not handed over: see [`Self::withheld`].
+    /// Returns the reply. If its first packet is such an error, the packet is withheld: see [`Self::withheld`].
     #[must_use]
     #[inline]
     pub fn withholding(self, withholds: Withholds) -> Self {
         Self { withholds, ..self }
     }
 
-    /// The same reply. The server may ask for these files of the client, and for no others.
+    /// Returns the reply. The server may ask the client for these files, and for no others.
     #[must_use]
     #[inline]
     pub fn with_files(self, files: Files) -> Self {
@@ -174,12 +174,12 @@ impl Reply {
         }
     }
 
-    /// The ERR payload that was not handed over. The reply has ended then, and nothing of it was handed over.
+    /// The ERR payload that was withheld. The reply has ended then, and no byte of it was handed over.
     pub fn withheld(&self) -> Option<&[u8]> {
         self.withheld.as_deref()
     }
 
-    /// The fingerprint of what has come, if one is made.
+    /// Returns the fingerprint of the bytes so far, if one is made.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.fingerprinting.as_ref().map(|it| it.finish())
     }
@@ -189,27 +189,27 @@ impl Reply {
         self.progress
     }
 
-    /// What it has said so far.
+    /// What the reply has said so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// What the error says that it ended with; once.
+    /// Takes the message of the error that ended the reply. A second call returns none.
     pub fn take_message(&mut self) -> Option<Box<[u8]>> {
         self.message.take()
     }
 
-    /// Whether any of it has come.
+    /// Whether any byte of the reply has arrived.
     pub fn has_started(&self) -> bool {
         self.has_started
     }
 
-    /// The id of the next packet, when one could be put in its place; `None` within a packet.
+    /// The sequence id of the next packet, if another packet may be inserted before it; `None` within a packet.
     pub fn next_sequence(&self) -> Option<u8> {
         (self.payload.left == 0 && !self.payload.is_continued).then_some(self.sequence)
     }
 
-    /// The next packet is given this id, when ids are written anew.
+    /// Gives the next packet this sequence id, if ids are renumbered.
     pub fn align(&mut self, sequence: u8) {
         if self.sequences == Sequences::Renumbered && self.next_sequence().is_some() {
             self.sequence = sequence;
@@ -222,11 +222,10 @@ impl Reply {
         self.progress = Progress::More;
     }
 
-    /// Takes bytes of the reply; returns how many were its own.
+    /// Takes bytes of the reply; returns how many of them belong to it.
     ///
     /// # Errors
-    /// Sequence ids that do not follow, packets that do not hold what they must, replies of a shape
-    /// that nobody described.
+    /// Sequence ids that do not follow, packets that lack a part, replies of an unknown shape.
     pub fn feed(
         &mut self,
         bytes: &mut [u8],
@@ -243,7 +242,7 @@ impl Reply {
             true => 0,
             false => self.complete_held(bytes, &mut sink)?,
         };
-        // Where the bytes begin that pass on together.
+        // The start of the bytes that pass on together.
         let mut run = at;
         while self.progress == Progress::More && at < bytes.len() {
             if self.payload.left > 0 {
@@ -287,7 +286,7 @@ impl Reply {
         Ok(at)
     }
 
-    /// Adds to the packet that is held; returns how many bytes it took.
+    /// Completes the packet that is held; returns how many bytes it took.
     fn complete_held(
         &mut self,
         bytes: &mut [u8],
@@ -377,7 +376,7 @@ fn pass(bytes: &[u8], sink: &mut impl FnMut(Piece<'_>)) {
     }
 }
 
-/// How many bytes of a packet are waited for.
+/// How many bytes of a packet have to arrive before it is handled.
 fn wanted(held: &[u8]) -> usize {
     match held.first_chunk::<HEADER_BYTES>() {
         None => HEADER_BYTES,

@@ -1,4 +1,4 @@
-//! What a reply says, in few bytes, so that it can be compared with what another server says.
+//! The content of a reply in few bytes, to compare it with another server's reply.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -7,12 +7,12 @@ use system::HashKeys;
 use crate::exchange::tally::Tally;
 use crate::reply::{Outcome, ReplyState, ReplyStep};
 
-/// Of all that a reply says of data: definitions, rows, counts, warnings, the error; not of flags, which
-/// tell of the server and of the session. Whoever writes rows does not know the keys.
+/// Covers all data of a reply: definitions, rows, counts, warnings, the error. The flags are left out,
+/// because they describe the server and the session. A client that writes rows does not know the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     hash: u64,
-    /// The length of what it was made of.
+    /// The length of the data, in bytes.
     pub bytes: u64,
 }
 
@@ -21,7 +21,7 @@ pub struct Fingerprint {
 pub(crate) struct Fingerprinting {
     hasher: <HashKeys as BuildHasher>::Hasher,
     bytes: u64,
-    /// Of the payload under way.
+    /// Bytes of the current payload.
     payload_bytes: u64,
 }
 
@@ -34,7 +34,7 @@ impl Fingerprinting {
         }
     }
 
-    /// Bytes of a payload that means `verdict` to a reply in this state.
+    /// Adds bytes of a payload that means `verdict` to a reply in this state.
     pub(crate) fn add(&mut self, state: ReplyState, verdict: &ReplyStep, bytes: &[u8]) {
         // The EOF behind definitions has flags.
         let is_data = matches!(verdict, ReplyStep::Continue(_))

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! [`Tracker`] follows the command phase of one connection by looking at packet headers and the first
-//! bytes of payloads; bodies pass unread. What it cannot follow it gives up on ([`Event::Lost`]):
-//! the bytes are relayed all the same. Login is not its affair; it begins after the first OK.
+//! bytes of payloads; bodies pass unread. If it cannot follow a connection, it gives up ([`Event::Lost`]) and the bytes
+//! are relayed all the same. It does not follow the login; it begins after the first OK.
 //!
-//! [`state`] is what a pooled session has made of itself and what a backend connection is set to.
+//! [`state`] holds the state of a pooled session and the state of a backend connection.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! How a reply goes on, decided payload by payload.
+//! The states of a reply, decided payload by payload.
 //!
 //! ```text
 //!  First ─┬─ OK / ERR ───────────────────────────────────────────────► end, or First (more results)
@@ -20,7 +20,7 @@ const OUT_PARAMETERS_AND_MORE: StatusFlags =
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// OK, a whole result set, or whatever else means success.
+    /// OK, a whole result set, or any other reply that means success.
     Ok,
     /// An ERR packet with this number.
     Err(u16),
@@ -43,8 +43,8 @@ pub(crate) enum ReplyState {
     DefinitionsEnd { then: AfterDefinitions },
     /// Rows up to EOF.
     Rows,
-    /// The row of OUT parameters up to an EOF that lacks MORE_RESULTS_EXISTS: MySQL says it in the
-    /// EOF before, and its client library knows (`cli_read_binary_rows`).
+    /// The row of OUT parameters up to an EOF that lacks MORE_RESULTS_EXISTS: MySQL sets that flag
+    /// in the EOF before, and its client library knows (`cli_read_binary_rows`).
     OutParameters,
     /// Column definitions up to EOF.
     FieldList,
@@ -71,11 +71,11 @@ pub(crate) enum ReplyStep {
     Continue(ReplyState),
     /// A result ended with these flags.
     ResultEnd(StatusFlags),
-    /// The reply ended; flags where the payload carried some.
+    /// The reply ended; with status flags if the payload had them.
     End(Outcome, Option<StatusFlags>),
-    /// The client's file is wanted.
+    /// The server asks for a file of the client.
     LocalInfile,
-    /// Not a reply that anybody described.
+    /// The reply has no known shape.
     Unknown,
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn may_ask_for_files(command: Command) -> bool {
     matches!(command, Command::QUERY | Command::STMT_EXECUTE)
 }
 
-/// A request for the client's file to which nothing that the client has sent leads.
+/// The server asks for a file of the client, and no command of the client has allowed that.
 pub(crate) const UNASKED_FILE: Malformed = Malformed::Invalid("request for a file of the client");
 
 /// The beginning of a backend's payload.
@@ -118,7 +118,7 @@ pub(crate) struct Payload<'a> {
 }
 
 impl ReplyState {
-    /// Decides what `payload` means here.
+    /// Decides what `payload` means in this state.
     pub(crate) fn judge(self, payload: &Payload<'_>) -> Result<ReplyStep, Malformed> {
         if payload.first() == Some(ERR) && self != Self::Single {
             return payload.error(self);
@@ -153,9 +153,9 @@ impl ReplyState {
     }
 }
 
-/// Whether rows are to be fetched instead of following. The flag alone does not say so: MariaDB shows it
-/// with each result of a block or procedure that has a cursor of its own open. More results follow those
-/// in any case, and a cursor's none; its client library tells them apart the same way.
+/// Whether the rows have to be fetched, instead of following. The flag alone does not say so: MariaDB sets it with each
+/// result of a block or procedure that has a cursor of its own open. More results always follow those, and none follow
+/// a cursor's; MariaDB's client library tells them apart the same way.
 fn announces_cursor(status: StatusFlags) -> bool {
     status.contains(StatusFlags::CURSOR_EXISTS)
         && !status.contains(StatusFlags::MORE_RESULTS_EXISTS)
@@ -233,7 +233,7 @@ impl Payload<'_> {
         let left_out = self.has(Capabilities::OPTIONAL_RESULTSET_METADATA)
             && !reader.is_empty()
             && reader.u8("metadata flag")? == 0;
-        // Of definitions that are left out the EOF remains.
+        // If definitions are left out, the server still sends their EOF.
         let sent = |count: u16| if left_out { 0 } else { u64::from(count) };
         let then = match columns {
             0 => AfterDefinitions::End,
@@ -247,7 +247,7 @@ impl Payload<'_> {
         })
     }
 
-    /// How it goes on when `left` definitions are still to come.
+    /// Returns the next step when `left` definitions are still to come.
     fn definitions(&self, left: u64, then: AfterDefinitions) -> ReplyStep {
         match left {
             0 if self.has(Capabilities::DEPRECATE_EOF) => self.after_definitions(then),
@@ -280,7 +280,7 @@ impl Payload<'_> {
         })
     }
 
-    /// A row, or the end of rows, to whose flags those `known` already are added.
+    /// Judges a row, or the end of rows. The flags in `known` are added to those of the end.
     fn row(&self, state: ReplyState, known: StatusFlags) -> Result<ReplyStep, Malformed> {
         match self.is_terminator() {
             true => Ok(ReplyStep::ResultEnd(StatusFlags(

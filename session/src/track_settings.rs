@@ -1,5 +1,5 @@
-//! What a client is told of session state changes: what a server would tell it, not what the proxy
-//! had the server tell.
+//! Which session state changes a client is told: what a server would tell the client, not what the
+//! proxy had the server report.
 
 use crate::state::{Baseline, Changes};
 use sql::{Facts, Server, StatementKind, Target, Value};
@@ -22,12 +22,12 @@ pub struct SessionTrackSettings {
     gtids: Option<Vec<u8>>,
 }
 
-/// Whether a connection tracks GTIDs as its client has asked, or as the proxy has.
+/// Whether a connection tracks GTIDs as its client has asked, or as the proxy has asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GtidTracking {
-    /// It tells what the client wants.
+    /// It reports what the client wants.
     AsWanted,
-    /// It tells what the proxy wants.
+    /// It reports what the proxy wants.
     More,
 }
 
@@ -45,7 +45,7 @@ pub fn question(server: Server) -> String {
 }
 
 impl SessionTrackSettings {
-    /// As a login left them.
+    /// Reads the settings that a login left.
     pub fn read(row: &[Option<&[u8]>]) -> Option<Self> {
         let [variables, schema, state_change, transaction, gtids @ ..] = row else {
             return None;
@@ -84,8 +84,8 @@ impl SessionTrackSettings {
         self.has_characteristics || self.has_transaction_state
     }
 
-    /// What it will be if a statement does what it says: the reply to it is told by these already.
-    /// Values that are no literals are asked for later.
+    /// Takes over the settings of a statement as if it succeeded, because they already hold for its
+    /// reply. Values that are no literals are asked for later.
     pub fn apply_set(&mut self, facts: &Facts, text: &[u8]) {
         for assignment in &facts.assignments {
             let (Target::Variable { name, .. }, Value::Literal(value)) =
@@ -105,7 +105,7 @@ impl SessionTrackSettings {
         }
     }
 
-    /// The client has set those whose names are given: they are as `row` says.
+    /// Takes over from `row` the settings that the client has set: those in `names`.
     pub fn set(&mut self, server: Server, names: &[Box<[u8]>], row: &[Option<&[u8]>]) {
         let Some(told) = Self::read(row) else {
             return;
@@ -129,7 +129,7 @@ impl SessionTrackSettings {
         }
     }
 
-    /// The settings that are not what the proxy sets on its connections.
+    /// The settings that differ from those that the proxy sets on its connections.
     fn unlike_the_proxys(&self, server: Server) -> Vec<Box<[u8]>> {
         let mut own = Self {
             has_schema: true,
@@ -158,10 +158,10 @@ impl SessionTrackSettings {
         unlike.map(|(name, _)| Box::from(name)).collect()
     }
 
-    /// The statement that sets them so on a connection.
+    /// The statement that gives a connection these settings.
     ///
-    /// `gtids`: whether the connection tells more of them than the client has asked for, and can be
-    /// stopped now (not within a transaction).
+    /// `gtids`: whether the connection reports more GTIDs than the client has asked for, and that
+    /// can be stopped now (not within a transaction).
     pub fn as_set(&self, gtids: GtidTracking) -> String {
         let switch = |is_on| if is_on { "ON" } else { "OFF" };
         let transaction = match (self.has_characteristics, self.has_transaction_state) {
@@ -206,7 +206,7 @@ impl SessionTrackSettings {
         }
     }
 
-    /// The payload of an OK packet that tells its client of these changes, as far as the client wants to learn of them.
+    /// Returns the payload of an OK packet with those of the changes that the client wants to learn of.
     pub fn ok(&self, ok: &OkPacket, client: Capabilities, changes: &[Change<'_>]) -> Vec<u8> {
         let mut payload = Vec::new();
         let seen = changes.iter().copied().filter(|change| self.sees(change));
@@ -214,7 +214,7 @@ impl SessionTrackSettings {
         payload
     }
 
-    /// An OK packet as the client should see it. What makes no sense passes as it is.
+    /// Returns an OK packet as the client should see it. A packet that cannot be decoded passes as it is.
     pub fn rewrite(&self, packet: &[u8], backend: Capabilities, client: Capabilities) -> Vec<u8> {
         self.try_rewrite(packet, backend, client)
             .unwrap_or_else(|| packet.to_vec())
@@ -243,7 +243,7 @@ impl SessionTrackSettings {
     }
 }
 
-/// As a literal that means the same in every character set.
+/// Returns a literal that means the same in every character set.
 fn hex(value: &[u8]) -> String {
     let digits: Vec<String> = value.iter().map(|byte| format!("{byte:02X}")).collect();
     format!("0x{}", digits.concat())
@@ -253,10 +253,10 @@ fn is_on(value: Option<&[u8]>) -> bool {
     matches!(value, Some(b"1" | b"ON" | b"on"))
 }
 
-/// In place of a name: any of them may have been set.
+/// Stands in place of a name: any of the settings may have been set.
 pub const ANY: &[u8] = b"*";
 
-/// Whether a statement prepares one that sets some of them.
+/// Whether a statement prepares another one that sets some of the settings.
 pub fn prepares_settings(facts: &Facts, text: &[u8]) -> bool {
     let name = b"session_track_";
     matches!(
@@ -267,7 +267,7 @@ pub fn prepares_settings(facts: &Facts, text: &[u8]) -> bool {
         .any(|part| part.eq_ignore_ascii_case(name))
 }
 
-/// Whether a statement may run what was prepared.
+/// Whether a statement may run a prepared statement.
 pub fn runs_prepared(facts: &Facts) -> bool {
     matches!(
         facts.kind,
@@ -275,7 +275,7 @@ pub fn runs_prepared(facts: &Facts) -> bool {
     )
 }
 
-/// Which of these settings a statement sets, by its text or by the server's word.
+/// Returns the settings that a statement sets, by its text or by the server's report.
 pub fn settings_of(facts: &Facts, text: &[u8], changes: &Changes) -> Vec<Box<[u8]>> {
     const NAMES: [&[u8]; 5] = [
         b"session_track_gtids",

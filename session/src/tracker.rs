@@ -1,4 +1,4 @@
-//! Follows the command phase of one connection from outside: which command, how far in its reply.
+//! Follows the command phase of one connection from outside: which command runs, and how far its reply has come.
 
 mod change_user;
 mod event;
@@ -18,7 +18,7 @@ use crate::reply::{
 };
 use phase::{ClientMode, ClientPackets, Pending};
 
-/// Where one connection stands. See the crate's first page.
+/// The place of one connection in its command phase. See the crate's first page.
 #[derive(Debug, Clone)]
 pub struct Tracker {
     capabilities: Capabilities,
@@ -35,16 +35,16 @@ pub struct Tracker {
     reply: Option<ReplyState>,
     /// What happens when the backend's current payload ends.
     verdict: Option<ReplyStep>,
-    /// The sequence id that the backend's next packet has; `None` where any will do.
+    /// The sequence id that the backend's next packet has; `None` if any id is accepted.
     backend_sequence: Option<u8>,
-    /// The id that the next packet to the client is to be given, whatever came before.
+    /// The sequence id for the next packet to the client, whatever came before.
     aligned: Option<u8>,
     pending: VecDeque<Pending>,
 }
 
 impl Tracker {
-    /// Follows bytes on their way from the client. Returns how many may pass on now; the others
-    /// are to be offered again once [`Tracker::wants_client`].
+    /// Follows bytes on their way from the client. Returns how many bytes may pass on now. The rest
+    /// has to be offered again once [`Tracker::wants_client`].
     pub fn client_bytes(
         &mut self,
         bytes: &mut [u8],
@@ -203,7 +203,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Passes over whole packets that are definitions of columns or rows and nothing else; the hot loop of results.
+    /// Skips whole packets that are column definitions or rows and nothing else; the hot loop of results.
     fn skip_whole(&mut self, bytes: &[u8]) -> usize {
         if self.sequences == Sequences::Renumbered || !self.backend.is_between_payloads() {
             return 0;
@@ -228,11 +228,11 @@ impl Tracker {
         }
     }
 
-    /// The id that the backend's next packet must have, where that is known.
+    /// The id that the backend's next packet must have, if it is known.
     fn checked_sequence(&self) -> Option<u8> {
         match self.reply {
-            // Semi-synchronous replication and login restart their counting; a file's sender is
-            // answered when the server likes.
+            // Semi-synchronous replication and login restart their counting. The server may answer
+            // the sender of a file at any time.
             Some(ReplyState::Stream | ReplyState::Auth) | None => None,
             _ if self.client.mode == ClientMode::Infile => None,
             _ => self.backend_sequence,
@@ -338,7 +338,7 @@ impl Tracker {
         }
     }
 
-    /// Checks a packet's sequence id, or writes `next` in its place; returns the one that leaves.
+    /// Checks a packet's sequence id, or replaces it by `next`; returns the id that is sent on.
     #[inline]
     fn sequence(&self, byte: &mut u8, expected: Option<u8>, next: u8) -> Result<u8, Violation> {
         let found = *byte;

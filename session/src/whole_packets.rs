@@ -1,11 +1,11 @@
-//! Packets that pass without a look at each: definitions of columns and rows that have come whole.
+//! Packets that pass without a closer look: column definitions and rows that have arrived whole.
 
 use wire::reply::{EOF, ERR};
 use wire::{HEADER_BYTES, PACKET_PAYLOAD_MAX};
 
 use crate::reply::ReplyState;
 
-/// Packets at the beginning of some bytes that are all there.
+/// The whole packets at the beginning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WholePackets {
     pub count: u64,
@@ -15,8 +15,8 @@ pub(crate) struct WholePackets {
 }
 
 impl ReplyState {
-    /// The packets at the beginning of these bytes that leave the reply where it is: rows, and definitions but for the
-    /// last. The first of them must have this id. `None`: in this state each packet counts.
+    /// Returns the packets at the beginning of these bytes that do not change the reply's state: rows, and definitions
+    /// except the last. The first packet must have this id. `None`: in this state every packet has to be looked at.
     pub(crate) fn skip_whole(&mut self, sequence: u8, bytes: &[u8]) -> Option<WholePackets> {
         match self {
             Self::Rows => Some(WholePackets::below(EOF, u64::MAX, sequence, bytes)),
@@ -32,7 +32,7 @@ impl ReplyState {
 }
 
 impl WholePackets {
-    /// At most `most` packets whose payloads begin with a byte below `end`, and whose ids follow.
+    /// Returns at most `most` packets whose payloads begin with a byte below `end`, and whose ids follow.
     #[inline]
     pub(crate) fn below(end: u8, most: u64, sequence: u8, bytes: &[u8]) -> Self {
         let mut found = Self {

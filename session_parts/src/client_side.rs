@@ -1,4 +1,4 @@
-//! The client of a session: its connection, and how packets to it look.
+//! The client of a session: its connection, and the form of packets to it.
 
 use auth::{Origin, Privacy};
 use net::proxy_protocol;
@@ -16,12 +16,12 @@ pub struct ClientSide {
     inbox: Inbox,
     /// Which of the protocol's variants the packets of both directions use.
     capabilities: Capabilities,
-    /// The same with the flags that matter only at the login.
+    /// These capabilities, with the flags that matter only at the login.
     login_capabilities: Capabilities,
     /// The status flags of the last reply.
     status: StatusFlags,
     privacy: Privacy,
-    /// Few sessions have TLS, and many wait.
+    /// This is boxed, because few sessions have TLS, and many wait.
     tls: Option<Box<net::tls::Facts>>,
     origin: Origin,
     /// The addresses of the connection, for backends that are told by a PROXY header.
@@ -49,7 +49,7 @@ impl ClientSide {
         }
     }
 
-    /// The client of a session beside this one: nobody reads its replies.
+    /// The client of a shadow session beside this one. Its replies are discarded.
     pub fn double(&self) -> Self {
         Self {
             leg: Leg::gone(),
@@ -61,19 +61,19 @@ impl ClientSide {
         }
     }
 
-    /// The client's connection is the session's, with what was read from it before.
+    /// Takes over the client's connection, with the bytes that were read from it before.
     pub fn join(&mut self, transport: Transport, ahead: Vec<u8>) {
         self.leg = Leg::new(transport);
         self.inbox = Inbox::new(ahead);
     }
 
-    /// The connection goes elsewhere, with what was read from it.
+    /// Gives the connection away, with the bytes that were read from it.
     pub fn take(&mut self) -> (Leg, Vec<u8>) {
         let leg = std::mem::replace(&mut self.leg, Leg::gone());
         (leg, self.inbox.take_all())
     }
 
-    /// A lane takes the connection, or gives it back.
+    /// Exchanges the connection with a lane, which takes it or gives it back.
     #[inline]
     pub fn swap_leg(&mut self, leg: &mut Leg) {
         std::mem::swap(&mut self.leg, leg);
@@ -91,7 +91,7 @@ impl ClientSide {
         &mut self.leg
     }
 
-    /// What was read and is not handled yet.
+    /// The bytes that were read and are not handled yet.
     #[inline]
     pub fn inbox(&self) -> &Inbox {
         &self.inbox
@@ -109,12 +109,12 @@ impl ClientSide {
         self.leg.transport.is_compressed()
     }
 
-    /// Whether nothing of a command has come, and nothing of a reply is unsent.
+    /// Whether no byte of a command has come, and no byte of a reply is unsent.
     pub fn is_at_rest(&self) -> bool {
         self.inbox.is_empty() && self.leg.is_drained()
     }
 
-    /// The bytes that were read and are not handled yet.
+    /// The number of bytes that were read and are not handled yet.
     pub fn held_bytes(&self) -> usize {
         self.inbox.held_bytes() + self.leg.transport.held_bytes()
     }
@@ -131,12 +131,12 @@ impl ClientSide {
         self.capabilities
     }
 
-    /// The same with the flags that matter only at the login.
+    /// These capabilities, with the flags that matter only at the login.
     pub fn login_capabilities(&self) -> Capabilities {
         self.login_capabilities
     }
 
-    /// From now on packets use a variant, or use it no more.
+    /// Switches a capability on or off for the packets from now on.
     pub fn set_capability(&mut self, capability: Capabilities, is_on: bool) {
         self.capabilities = self.capabilities.with(capability, is_on);
     }
@@ -152,13 +152,13 @@ impl ClientSide {
         self.status = status;
     }
 
-    /// Keeps what lasts of the status flags of a reply.
+    /// Keeps the lasting ones of a reply's status flags.
     #[inline]
     pub fn note_status(&mut self, status: StatusFlags) {
         self.status = StatusFlags(status.0 & LASTING.0);
     }
 
-    /// The client's transaction is over.
+    /// Notes that the client's transaction is over.
     pub fn end_transaction(&mut self) {
         let open = StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0;
         self.status = StatusFlags(self.status.0 & !open);
@@ -174,7 +174,7 @@ impl ClientSide {
         self.tls.as_deref()
     }
 
-    /// Where the client is.
+    /// The client's address.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }

@@ -1,11 +1,11 @@
-//! What a client is told whose transaction was cut off, until it ends that transaction or begins another.
+//! The error that a client gets after its transaction was cut off, until it ends that transaction or begins another.
 
 use wire::ErrorCode;
 use wire::errors::ProxyError;
 
 use link::failure::Failure;
 
-/// What the client is told until then.
+/// A transaction that was cut off.
 #[derive(Debug)]
 pub struct CutTransaction {
     /// The error's number.
@@ -15,7 +15,7 @@ pub struct CutTransaction {
 }
 
 impl CutTransaction {
-    /// One whose connection is lost.
+    /// A transaction whose connection is lost.
     pub fn new(why: &str) -> Self {
         Self {
             code: ErrorCode::BACKEND_LOST,
@@ -23,7 +23,7 @@ impl CutTransaction {
         }
     }
 
-    /// One that the proxy has ended, for this reason.
+    /// A transaction that the proxy has ended, for this reason.
     pub fn ended(error: &ProxyError) -> Self {
         Self {
             code: error.code,
@@ -31,7 +31,7 @@ impl CutTransaction {
         }
     }
 
-    /// One that this failure has ended.
+    /// A transaction that this failure has ended.
     pub fn by(failure: &Failure) -> Self {
         let code = failure.kind.verdict().client_error;
         Self {

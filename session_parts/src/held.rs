@@ -1,4 +1,4 @@
-//! What a session holds of its worker's pool: a backend connection, and what belongs to holding one.
+//! The part of a session that holds a backend connection of its worker's pool.
 //!
 //! ```text
 //!   find_sub_pool ──► check_out ──► put ──► take ──► a command uses the connection ──► put ──► release
@@ -28,16 +28,16 @@ use route::Backend;
 use session::state::Pins;
 use wire::Command;
 
-/// What one session holds of its worker's pool.
+/// The backend connection that one session holds, and the state that belongs to it.
 #[derive(Default)]
 pub struct Held {
     /// The connection, unless a command has taken it.
     lease: Option<HeldConnection>,
     /// The sub-pool of the connection that the session asked for last.
     sub_pool: Option<KnownSubPool>,
-    /// Where the session waits for a connection, since it has waited for the first time.
+    /// The session's slot in the queue for connections, from its first wait on.
     wait_slot: Option<Rc<WaitSlot>>,
-    /// Where the session's statement runs.
+    /// The connection where the session's statement runs.
     running: Option<Running>,
     /// A KILL of that statement that may not have arrived yet.
     kill: Option<JoinHandle<()>>,
@@ -56,7 +56,7 @@ impl Held {
         self.lease.as_ref().map(|lease| &*lease.conn)
     }
 
-    /// The same, to note what it has become or to read from it.
+    /// The same, to be changed or read from.
     #[inline]
     pub fn connection_mut(&mut self) -> Option<&mut BackendConn> {
         self.lease.as_mut().map(|lease| &mut *lease.conn)
@@ -68,25 +68,25 @@ impl Held {
         self.lease.as_ref().map(|lease| &lease.conn.backend)
     }
 
-    /// Takes the connection, so that a command can use it and the session. [`put`](Self::put) brings it back.
+    /// Takes the connection, so that a command can use it together with the session. [`put`](Self::put) brings it back.
     #[inline]
     pub fn take(&mut self) -> Option<HeldConnection> {
         self.lease.take()
     }
 
-    /// The session holds this connection from now on. It has none before.
+    /// Makes the session hold this connection. The session must not hold another one.
     #[inline]
     pub fn put(&mut self, lease: HeldConnection) {
         debug_assert!(self.lease.is_none(), "a session holds one connection");
         self.lease = Some(lease);
     }
 
-    /// The session holds this connection from now on. Returns the connection that it held before.
+    /// Makes the session hold this connection. Returns the connection that it held before.
     pub fn replace(&mut self, lease: HeldConnection) -> Option<HeldConnection> {
         self.lease.replace(lease)
     }
 
-    /// The session keeps the connection between two commands. The pool counts that, and the admin views show the reasons.
+    /// Keeps the connection between two commands. The pool counts that, and the admin views show the reasons.
     pub fn pin(&mut self, pool: &WorkerPool, control: &SessionControl, pins: Pins) {
         control.hold(Some(pins));
         if let Some(lease) = &mut self.lease {
@@ -94,7 +94,7 @@ impl Held {
         }
     }
 
-    /// The session gives the connection up. A KILL of its last statement would hit the connection's next session.
+    /// Gives up the connection. A KILL of the session's last statement would hit the connection's next session.
     #[inline]
     pub fn release(&mut self, control: &SessionControl) -> Option<HeldConnection> {
         let lease = self.lease.take()?;
@@ -103,7 +103,7 @@ impl Held {
         Some(lease)
     }
 
-    /// Sends a statement of the proxy's own over the connection, and waits for the reply.
+    /// Sends a statement of the proxy over the connection, and waits for the reply.
     ///
     /// # Errors
     /// The connection breaks, or the session has none.
@@ -117,7 +117,7 @@ impl Held {
         conn.ask(env, Command::QUERY, &argument).await
     }
 
-    /// The same for a statement that asks for one row. If the reply is too long, nothing of it is kept.
+    /// The same for a statement that asks for one row. If the reply is too long, none of it is kept.
     ///
     /// # Errors
     /// The connection breaks, or the session has none.
@@ -131,14 +131,14 @@ impl Held {
         conn.ask_short(env, &argument).await
     }
 
-    /// No other session may use the connection: it is closed when the session releases it.
+    /// Marks the connection as useless for other sessions: it is closed when the session releases it.
     pub fn spoil(&mut self) {
         if let Some(conn) = self.connection_mut() {
             conn.is_spoiled = true;
         }
     }
 
-    /// A command begins to use a statement. Returns its id, or `None` if the statement has to be prepared on the
+    /// Begins to use a prepared statement. Returns its id, or `None` if the statement has to be prepared on the
     /// connection first. Then another statement is closed, if there is no room.
     #[inline]
     pub fn begin_prepared(&mut self, key: &StatementKey) -> Option<BackendStatementId> {
@@ -163,8 +163,8 @@ impl Held {
         }
     }
 
-    /// A command no longer uses a statement that is prepared on the connection. It is closed if the connection keeps
-    /// too many.
+    /// Ends a command's use of a statement that is prepared on the connection. It is closed if the connection keeps too
+    /// many.
     #[inline]
     pub fn finish_prepared(&mut self, key: &StatementKey) {
         if let Some(conn) = self.connection_mut()
@@ -174,14 +174,14 @@ impl Held {
         }
     }
 
-    /// The proxy no longer knows which types the server has of the parameters of a statement.
+    /// Notes that the proxy no longer knows the types that the server has for the parameters of a statement.
     pub fn unbind(&mut self, key: &StatementKey) {
         if let Some(conn) = self.connection_mut() {
             conn.prepared.unbind(key);
         }
     }
 
-    /// The sub-pool for connections to a backend. It is looked up only if it is not that of the last one.
+    /// Returns the sub-pool for connections to a backend. It is looked up only if the backend is not the last one's.
     #[inline]
     pub fn find_sub_pool(
         &mut self,
@@ -193,13 +193,13 @@ impl Held {
         pool.known_sub_pool(&mut self.sub_pool, backend, key, login)
     }
 
-    /// The sub-pool that was found last.
+    /// The last sub-pool that was found.
     #[inline]
     pub fn sub_pool(&self) -> Option<&Rc<SubPool>> {
         self.sub_pool.as_ref().map(|known| &known.sub_pool)
     }
 
-    /// Begins to get a connection of a sub-pool. If the session has to wait, it waits in its own slot.
+    /// Asks for a connection of a sub-pool. If the session has to wait, it waits in its own slot.
     #[inline]
     pub fn check_out(
         &mut self,
@@ -211,31 +211,31 @@ impl Held {
         pool.begin(sub_pool, patience, &mut self.wait_slot, distance)
     }
 
-    /// A statement of the session is sent over this connection.
+    /// Notes that a statement of the session is sent over this connection.
     #[inline]
     pub fn begin_statement(&mut self, conn: &BackendConn) {
         self.running = Some(Running::on(conn));
     }
 
-    /// The statement has ended: there is nothing to kill.
+    /// Notes that the statement has ended: there is nothing to kill.
     #[inline]
     pub fn end_statement(&mut self) {
         self.running = None;
     }
 
-    /// Where the session's statement runs, if it runs and no KILL is on its way to it. A KILL that has arrived and ended
-    /// nothing was too early: the server had not begun the statement.
+    /// The connection of the session's statement, if that runs and no KILL is on its way to it. A KILL that has arrived
+    /// without effect was too early: the server had not begun the statement.
     pub fn statement_to_kill(&self) -> Option<&Running> {
         let has_arrived = self.kill.as_ref().is_none_or(JoinHandle::is_finished);
         self.running.as_ref().filter(|_| has_arrived)
     }
 
-    /// A KILL is on its way to the session's statement.
+    /// Notes that a KILL is on its way to the session's statement.
     pub fn note_kill(&mut self, kill: JoinHandle<()>) {
         self.kill = Some(kill);
     }
 
-    /// The KILL that the session has sent to its own statement. The caller waits until it has arrived.
+    /// Takes the KILL that the session has sent to its own statement. The caller waits until it has arrived.
     #[inline]
     pub fn take_kill(&mut self) -> Option<JoinHandle<()>> {
         self.kill.take()

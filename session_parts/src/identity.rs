@@ -1,4 +1,4 @@
-//! Who a session is: its account, its login, its places in the registers of the process.
+//! The identity of a session: its account, its login, its places in the registers of the process.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use system::HashKeys;
 pub struct AccountLogin {
     /// The account.
     pub account: Arc<KnownAccount>,
-    /// How its connections log in.
+    /// The login of the session's backend connections.
     pub login: Rc<BackendLogin>,
     /// What makes backend connections interchangeable for the session.
     pub key: Rc<PoolKey>,
 }
 
-/// Who one session is. The last fields are dropped last: the session is counted until all else has gone.
+/// The identity of one session. The last fields are dropped last: the session is counted until everything else is gone.
 pub struct Identity {
     account_login: AccountLogin,
-    /// To which account, schema and client its statements are attributed in the statistics.
+    /// The account, schema and client that its statements are attributed to in the statistics.
     attribution: SessionAttribution,
     /// The scramble of the last greeting or switch request that the client has had.
     scramble: Scramble,
     /// The greeting that the client has had, without its id and its scramble.
     greeting: Rc<Greeting>,
-    /// The listener that its client has come by.
+    /// The listener that the client has connected to.
     listener: Arc<ListenerConfig>,
-    /// How many COM_CHANGE_USER were refused.
+    /// The number of COM_CHANGE_USER that were refused.
     refused_changes: u8,
-    /// Its id, which the client sees, and its place among those whom the proxy serves.
+    /// The session's id, which the client sees, and its place among the sessions that the proxy serves.
     places: (Registration, SessionPermit),
 }
 
 impl Identity {
-    /// A session whose client has logged in.
+    /// The identity of a session whose client has logged in.
     pub fn new(
         account_login: AccountLogin,
         scramble: Scramble,
@@ -63,7 +63,7 @@ impl Identity {
         }
     }
 
-    /// The same account's, for a session beside it.
+    /// The identity of a shadow session of the same account.
     pub fn double(&self, places: (Registration, SessionPermit)) -> Self {
         let account_login = AccountLogin {
             account: Arc::clone(self.account()),
@@ -80,7 +80,7 @@ impl Identity {
         &self.account_login.account
     }
 
-    /// How its connections log in.
+    /// The login of the session's backend connections.
     #[inline]
     pub fn login(&self) -> &Rc<BackendLogin> {
         &self.account_login.login
@@ -102,7 +102,7 @@ impl Identity {
         &self.greeting
     }
 
-    /// The listener that its client has come by.
+    /// The listener that the client has connected to.
     #[inline]
     pub fn listener(&self) -> &Arc<ListenerConfig> {
         &self.listener
@@ -114,13 +114,13 @@ impl Identity {
         self.places.0.id()
     }
 
-    /// To which account, schema and client its statements are attributed in the statistics.
+    /// The account, schema and client that the session's statements are attributed to in the statistics.
     #[inline]
     pub fn attribution(&mut self, keys: &HashKeys, values: &Rc<Values>) -> &Arc<Attribution> {
         (self.attribution).of(keys, &self.account_login.account, values)
     }
 
-    /// The session is this account's from now on. Returned: whose it was.
+    /// Makes the session this account's. Returns the former account.
     pub fn replace_account(&mut self, account_login: AccountLogin) -> AccountLogin {
         std::mem::replace(&mut self.account_login, account_login)
     }
@@ -128,43 +128,43 @@ impl Identity {
     /// Counts the session as its account's.
     ///
     /// # Errors
-    /// The account has as many as it may have.
+    /// The account already has as many sessions as it may have.
     pub fn introduce(&mut self, sessions_max: Option<u32>) -> Result<(), Failure> {
         let AccountLogin { account, key, .. } = &self.account_login;
         (self.places.0).introduce(account.id(), &key.user, sessions_max)
     }
 
-    /// The session has a connection of its own from now on, and the server counts it.
+    /// Notes that the session has a connection of its own from now on, and that the server counts it.
     pub fn bind_to_thread(&mut self, backend: BackendId, thread_id: u32) {
         self.places.0.bind_to_thread(backend, thread_id);
     }
 
-    /// The session is counted for no account any more.
+    /// Notes that the session counts for no account any more.
     pub fn leave_account(&mut self) {
         self.places.0.leave_account();
     }
 
-    /// Its place among the sessions of its account and among all, for a relayed session.
+    /// The session's place among the sessions of its account and among all, for a relayed session.
     pub fn into_places(self) -> (Registration, SessionPermit) {
         self.places
     }
 
-    /// How many COM_CHANGE_USER were refused.
+    /// The number of COM_CHANGE_USER that were refused.
     pub fn refused_changes(&self) -> u8 {
         self.refused_changes
     }
 
-    /// A COM_CHANGE_USER was refused.
+    /// Notes that a COM_CHANGE_USER was refused.
     pub fn note_refused_change(&mut self) {
         self.refused_changes = self.refused_changes.saturating_add(1);
     }
 
-    /// From now on its connections have another collation.
+    /// Gives the session's connections another collation from now on.
     pub fn set_collation(&mut self, collation: u16) {
         Rc::make_mut(&mut self.account_login.key).collation = collation;
     }
 
-    /// From now on its connections have a capability, or have it no more.
+    /// Switches a capability of the session's connections on or off from now on.
     pub fn set_capability(&mut self, capability: Capabilities, is_on: bool) {
         let key = Rc::make_mut(&mut self.account_login.key);
         key.capabilities = key.capabilities.with(capability, is_on);

@@ -1,4 +1,4 @@
-//! What the client's statements have made of a session, apart from any connection.
+//! The state of a session that its client's statements have made, apart from any connection.
 
 use std::rc::Rc;
 
@@ -12,13 +12,13 @@ use backend::prepared_statement::StatementKey;
 pub struct SqlState {
     /// Variables, the schema, transactions, pins.
     session: SessionState,
-    /// What the client has prepared.
+    /// The statements that the client has prepared.
     statements: ClientStatements<StatementKey>,
     /// Statements with an open cursor on the connection that is held.
     cursors: Vec<(ClientStatementId, StatementKey)>,
-    /// What the client may still ask about its last statement.
+    /// The answers that the client may still ask for about its last statement.
     pending_answers: Rc<PendingAnswers>,
-    /// How many changes of global variables there had been when the session began, or took them up last.
+    /// The number of changes of global variables when the session began, or took them over last.
     inherits_at: u64,
     /// The last statement may have changed global variables.
     sets_globals: bool,
@@ -47,7 +47,7 @@ impl SqlState {
         }
     }
 
-    /// That of a session beside this one.
+    /// The state of a shadow session beside this one.
     pub fn double(
         &self,
         session: SessionState,
@@ -59,7 +59,7 @@ impl SqlState {
         }
     }
 
-    /// The session is another account's now: what it was before.
+    /// Takes over the state of another account. Returns the former state.
     pub fn enter_account(&mut self, session: SessionState, inherits_at: u64) -> SavedSqlState {
         SavedSqlState {
             session: std::mem::replace(&mut self.session, session),
@@ -68,7 +68,7 @@ impl SqlState {
         }
     }
 
-    /// The change of the account has failed.
+    /// Restores the former state, because the change of the account has failed.
     pub fn return_to(&mut self, before: SavedSqlState) {
         self.session = before.session;
         self.inherits_at = before.inherits_at;
@@ -87,7 +87,7 @@ impl SqlState {
         &mut self.session
     }
 
-    /// What the client has prepared.
+    /// The statements that the client has prepared.
     #[inline]
     pub fn statements(&self) -> &ClientStatements<StatementKey> {
         &self.statements
@@ -99,7 +99,7 @@ impl SqlState {
         &mut self.statements
     }
 
-    /// Closes what the client has prepared, and its cursors.
+    /// Closes the client's prepared statements, and its cursors.
     pub fn forget_statements(&mut self) {
         self.cursors.clear();
         self.statements.clear();
@@ -111,7 +111,7 @@ impl SqlState {
         !self.cursors.is_empty()
     }
 
-    /// How many cursors are open on the connection that is held.
+    /// The number of cursors that are open on the held connection.
     pub fn cursor_count(&self) -> usize {
         self.cursors.len()
     }
@@ -122,7 +122,7 @@ impl SqlState {
         found.map(|(_, key)| key)
     }
 
-    /// A statement has opened a cursor.
+    /// Notes that a statement has opened a cursor.
     pub fn open_cursor(&mut self, id: ClientStatementId, key: StatementKey) {
         self.cursors.push((id, key));
         self.session.cursors_open(self.cursors.len());
@@ -136,29 +136,29 @@ impl SqlState {
         Some(key)
     }
 
-    /// What the client may still ask about its last statement.
+    /// The answers that the client may still ask for about its last statement.
     #[inline]
     pub fn pending_answers(&self) -> &Rc<PendingAnswers> {
         &self.pending_answers
     }
 
-    /// The client may ask nothing any more about its last statement.
+    /// Discards the answers about the last statement.
     pub fn forget_answers(&mut self) {
         self.pending_answers = Rc::default();
     }
 
-    /// How many changes of global variables there had been when the session inherited last.
+    /// The number of changes of global variables when the session inherited them last.
     #[inline]
     pub fn inherits_at(&self) -> u64 {
         self.inherits_at
     }
 
-    /// Returned: when it inherited last.
+    /// Notes that the session inherits the global variables now. Returns when it did so last.
     pub fn inherit_at(&mut self, now: u64) -> u64 {
         std::mem::replace(&mut self.inherits_at, now)
     }
 
-    /// Global variables have changed: the session and what it has prepared keep the values from before.
+    /// Keeps the former values for the session and its prepared statements, after global variables have changed.
     pub fn keep_inherited(
         &mut self,
         table: &ValuesTable,
@@ -182,13 +182,13 @@ impl SqlState {
         self.sets_globals
     }
 
-    /// A statement may have changed global variables.
+    /// Notes that a statement may have changed global variables.
     pub fn note_globals(&mut self, is_ok: bool) {
         self.sets_globals = true;
         self.has_set_globals |= is_ok;
     }
 
-    /// The proxy looks at the global variables.
+    /// Notes that the proxy reads the global variables now.
     pub fn globals_read(&mut self) {
         self.sets_globals = false;
     }
@@ -198,7 +198,7 @@ impl SqlState {
         &self.prepared_files
     }
 
-    /// A text of PREPARE has named files of the client, of which at most `names_max` are kept.
+    /// Notes files of the client that a text of PREPARE has named. At most `names_max` names are kept.
     pub fn note_prepared_files(&mut self, names: &[Vec<u8>], names_max: usize) {
         let mut known = std::mem::take(&mut self.prepared_files).into_vec();
         let room = names_max.saturating_sub(known.len());

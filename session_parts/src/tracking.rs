@@ -1,4 +1,5 @@
-//! What a client is told of changes of its session state (`session_track_…`), and what the backend has told.
+//! Session tracking (`session_track_…`): which changes of its state a client is told of, and which changes the backend
+//! has reported.
 
 use std::rc::Rc;
 
@@ -11,36 +12,36 @@ use wire::Capabilities;
 use wire::reply::OkPacket;
 use wire::session_track::Change;
 
-/// What the client wants to be told of changes, and what has changed.
+/// The session tracking settings of the client, and the changes by the last exchange.
 #[derive(Default)]
 pub struct Tracking {
-    /// What a server would tell the client; unknown before the first connection.
+    /// The client's settings, as its server would have them; unknown before the first connection.
     settings: Option<Rc<SessionTrackSettings>>,
-    /// The settings that the next statement has to see on its connection, because it reads them.
+    /// The client's settings that the next statement has to find on its connection, because it reads them.
     shows: Option<Rc<SessionTrackSettings>>,
-    /// The connection tells what the client wants to hear, and no more.
+    /// The connection reports only what the client wants to know.
     has_shown: bool,
     /// Settings that the client has changed, and whose values have to be asked for.
     unseen: Vec<Box<[u8]>>,
-    /// The session has prepared a statement that sets what the client is told.
+    /// The session has prepared a statement that sets session tracking variables.
     prepares_settings: bool,
-    /// What the last exchange has changed, as the server told it.
+    /// The changes by the last exchange, as the server has reported them.
     changes: Changes,
 }
 
 impl Tracking {
-    /// What the last exchange has changed.
+    /// The changes by the last exchange.
     #[inline]
     pub fn changes(&self) -> &Changes {
         &self.changes
     }
 
-    /// What an exchange elsewhere has changed is this session's.
+    /// Takes over the changes of an exchange that ran elsewhere.
     pub fn set_changes(&mut self, changes: Changes) {
         self.changes = changes;
     }
 
-    /// An exchange begins: nothing has changed yet.
+    /// Clears the changes at the beginning of an exchange.
     #[inline]
     pub fn forget_changes(&mut self) {
         self.changes.clear();
@@ -51,14 +52,14 @@ impl Tracking {
         self.changes.note_unsent_changes();
     }
 
-    /// The proxy has set a variable for the client: that alone has changed.
+    /// Notes a variable that the proxy has set for the client, as the only change.
     pub fn note_variable(&mut self, name: &[u8], value: &[u8]) {
         self.changes.clear();
         self.changes.variable(name, value);
         self.changes.state_changed();
     }
 
-    /// What the client is told. On the first connection, that is what a login is told.
+    /// The client's settings. On the first connection, they are those after a login.
     #[inline]
     pub fn settings_on(
         &mut self,
@@ -67,19 +68,19 @@ impl Tracking {
         self.settings.get_or_insert_with(|| Rc::clone(login))
     }
 
-    /// What the client is told, if that is known, and what it is told of.
+    /// The client's settings, if they are known, and the changes.
     #[inline]
     pub fn settings_and_changes(&mut self) -> (&Option<Rc<SessionTrackSettings>>, &mut Changes) {
         (&self.settings, &mut self.changes)
     }
 
-    /// An OK packet with changes, as the client wants to be told of them.
+    /// An OK packet with these changes, in the form that the client wants.
     pub fn ok(&mut self, ok: &OkPacket, client: Capabilities, changes: &[Change<'_>]) -> Vec<u8> {
         let settings = self.settings.get_or_insert_default();
         settings.ok(ok, client, changes)
     }
 
-    /// A statement begins on a lane: nothing has changed yet. What a login is told, the lane knows.
+    /// Clears the changes before a statement on a lane. The lane knows the settings after a login.
     pub fn begin_on_lane(&mut self, lane: &SharedLane) {
         self.changes.clear();
         if self.settings.is_none() {
@@ -87,14 +88,14 @@ impl Tracking {
         }
     }
 
-    /// A lane works with the session's settings and changes while it runs its statement.
+    /// Exchanges the settings and changes with a lane, which uses them while it runs the session's statement.
     pub fn swap_with(&mut self, lane_request: &LaneRequest) {
         let settings = &mut lane_request.track_settings.borrow_mut();
         std::mem::swap(&mut self.settings, settings);
         std::mem::swap(&mut self.changes, &mut lane_request.changes.borrow_mut());
     }
 
-    /// Whether what the client is told has to be set or asked for on a connection that the session holds.
+    /// Whether settings have to be set or asked for on a connection that the session holds.
     pub fn needs_own_connection(&self) -> bool {
         self.shows.is_some() || self.has_unseen() || self.prepares_settings
     }
@@ -111,12 +112,12 @@ impl Tracking {
         !self.unseen.is_empty()
     }
 
-    /// The names of these settings, which are asked for now.
+    /// Takes the names of these settings, which the caller asks for now.
     pub fn take_unseen(&mut self) -> Vec<Box<[u8]>> {
         std::mem::take(&mut self.unseen)
     }
 
-    /// The connection has been asked for what the client had changed.
+    /// Takes over the values of settings that the client had changed, from the connection's reply.
     pub fn learn(&mut self, server: Server, names: &[Box<[u8]>], row: &[Option<&[u8]>]) {
         if let Some(settings) = &mut self.settings {
             Rc::make_mut(settings).set(server, names, row);
@@ -131,12 +132,12 @@ impl Tracking {
         Some(shows)
     }
 
-    /// Whether the connection tells only what the client wants to hear.
+    /// Whether the connection reports only what the client wants to know.
     pub fn has_shown(&self) -> bool {
         self.has_shown
     }
 
-    /// A SET of what the client is told holds for its own reply. Returned: what the client was told before.
+    /// Applies a SET of session tracking variables, because it holds for its own reply. Returns the former settings.
     pub fn apply_set(
         &mut self,
         login: &Rc<SessionTrackSettings>,
@@ -158,12 +159,12 @@ impl Tracking {
         Some(before)
     }
 
-    /// The SET has failed.
+    /// Restores the former settings, because the SET has failed.
     pub fn undo_set(&mut self, before: Rc<SessionTrackSettings>) {
         self.settings = Some(before);
     }
 
-    /// The client is told what a login is told.
+    /// Goes back to the settings after a login.
     pub fn reset(&mut self) {
         self.settings = None;
         self.shows = None;
@@ -171,7 +172,8 @@ impl Tracking {
         self.prepares_settings = false;
     }
 
-    /// The connection told what the client wants to hear for one statement. From now on it tells the proxy all again.
+    /// Notes that the connection has had the client's settings for one statement. Next, full reports are switched on
+    /// again.
     pub fn note_shown(&mut self) {
         if std::mem::take(&mut self.has_shown) {
             self.unseen.push(Box::from(&b""[..]));
@@ -195,8 +197,8 @@ impl Tracking {
     }
 }
 
-/// Whether a statement may show what the server tells of changes: then it shows what the client has
-/// set, and not what the proxy has.
+/// Whether a statement may show session tracking variables: then it has to show the client's values, and not the
+/// proxy's.
 fn shows_settings(facts: &Facts, text: &[u8]) -> bool {
     let is_setting = |mention: &Mention| {
         let name = mention.name.name(text).to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! How statements are cut, for a comparison with servers (`e2e/tests/lexing.rs`).
+//! Shows how statements are cut, for a comparison with servers (`e2e/tests/lexing.rs`).
 //!
 //! Each line of the input: a server (`mysql` or `mariadb`), its version, a character set, a `sql_mode` and the bytes of
 //! a text in hexadecimal digits, with tabs between. Each line of the output: `lost`, or the statements of the text with
@@ -68,7 +68,7 @@ fn cut(text: &[u8], flags: Flags) -> String {
     statements.map(shown).collect::<Vec<_>>().join(";")
 }
 
-/// The first item stands behind SELECT.
+/// Returns the output of one item. The first item begins with SELECT, which is left out.
 fn item_shown(item: &[Token], text: &[u8], flags: Flags) -> String {
     let item = match item {
         [first, rest @ ..] if first.kind == TokenKind::Word => rest,

@@ -1,7 +1,7 @@
-//! How long reading takes: `cargo run --release -p pilotfish-sql --example speed`, in time; with
-//! `-- instructions` in instructions, counted by valgrind, which are the same on a busy machine.
+//! Measures the reading of statements: `cargo run --release -p pilotfish-sql --example speed` in time; with
+//! `-- instructions` in instructions, counted by valgrind, which do not depend on the machine's load.
 //!
-//! With a statement's name and a number only that one is read, so many times and without the clock.
+//! With a statement's name and a number, only that statement is read, that many times and without the clock.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-/// Instructions of one reading, counted over some that this program does under valgrind.
+/// Prints the instructions of one reading, as the average of several readings under valgrind.
 fn count(name: &str, text: &[u8]) {
     let times = (1_000_000 / text.len()).clamp(1, 1000);
     let program = std::env::current_exe().unwrap_or_default();
@@ -118,7 +118,7 @@ fn report(name: &str, text: &[u8]) {
     );
 }
 
-/// The shortest CPU time of one reading, of many.
+/// Returns the shortest CPU time of one reading, from several rounds.
 fn best(text: &[u8], mut read: impl FnMut(&[u8])) -> Duration {
     let times = (20_000_000 / text.len().max(1)).clamp(5, 200_000) as u32;
     let mut best = Duration::MAX;
@@ -132,7 +132,7 @@ fn best(text: &[u8], mut read: impl FnMut(&[u8])) -> Duration {
     best
 }
 
-/// How long this thread has run: others on the machine do not count.
+/// Returns the CPU time of this thread, without other threads and processes.
 fn busy() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

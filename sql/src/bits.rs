@@ -1,4 +1,4 @@
-//! Sets of named bits: how what a statement uses, does and looks like is told.
+//! Sets of named bits, for the uses, effects and marks of a statement.
 
 /// Defines a set of named bits with the operations that facts need.
 macro_rules! bits {
@@ -26,7 +26,7 @@ macro_rules! bits {
                 self.0 & other.0 != 0
             }
 
-            /// Without the bits of `other`.
+            /// Returns the set without the bits of `other`.
             #[must_use]
             pub const fn without(self, other: Self) -> Self {
                 Self(self.0 & !other.0)

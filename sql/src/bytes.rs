@@ -1,15 +1,15 @@
-//! What a byte may begin and where it may stand: the tables that the lexer turns on, one for each character set.
+//! The byte tables of the lexer, one for each character set: which token a byte begins, and where it may occur.
 
 use crate::TokenKind;
 use crate::charsets::row::{Bytes, CharsetFamily, Row};
 
-/// What kind of token a byte begins.
+/// The kind of token that a byte begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Class {
     Space,
     /// Begins a word.
     Letter,
-    /// A letter for one family of servers only, where the family is not known.
+    /// A letter for one family of servers only, while the server's family is unknown.
     Doubtful,
     /// A letter that may begin a literal: n, x, b and the underscore.
     Prefix,
@@ -29,7 +29,7 @@ pub(crate) enum Class {
     Colon,
     /// `<`, `>`, `!`
     Comparison,
-    /// `|`, `&`: one or two of the same.
+    /// `|`, `&`: single or doubled.
     Doubled,
     Backslash,
     Stray,
@@ -40,9 +40,9 @@ pub(crate) enum Class {
 pub(crate) struct Letters {
     /// The class of each byte.
     pub classes: [Class; 256],
-    /// Where each byte may stand: bits.
+    /// Where each byte may occur, as bits.
     places: [u8; 256],
-    /// Some bytes below 0x80 may be the second of a character.
+    /// Whether some bytes below 0x80 may be the second byte of a character.
     pub has_pairs: bool,
 }
 
@@ -54,7 +54,7 @@ const LEAD: u8 = 16;
 const TRAIL: u8 = 32;
 
 impl Letters {
-    /// The bytes of a row as a family of servers has them.
+    /// Returns the byte table of a charset row, for a family of servers.
     pub const fn of(row: &Row, family: CharsetFamily) -> Self {
         let mut letters = Self {
             classes: [Class::Stray; 256],
@@ -64,7 +64,7 @@ impl Letters {
         letters.add(WORD, row.words);
         letters.add(VARIABLE, row.variables);
         letters.add(BLANK, row.blanks);
-        // The end of the text counts here, too.
+        // After two dashes, the end of the text (a zero byte here) begins a comment too.
         letters.add(DASHES, &[(0, 0), (b'\n', b'\n')]);
         letters.add(DASHES, row.dashes);
         letters.add(LEAD, row.leads);
@@ -114,13 +114,13 @@ impl Letters {
         self.places[byte as usize] & place != 0
     }
 
-    /// Whether a byte may stand inside a word.
+    /// Whether a byte may be inside a word.
     #[inline]
     pub const fn is_word(&self, byte: u8) -> bool {
         self.stands(byte, WORD)
     }
 
-    /// Whether a byte may stand in the unquoted name of a user variable. The servers do not look for characters of
+    /// Whether a byte may be in the unquoted name of a user variable. The servers do not check for characters of
     /// more than one byte here.
     #[inline]
     pub const fn is_variable(&self, byte: u8) -> bool {
@@ -133,20 +133,20 @@ impl Letters {
         self.stands(byte, BLANK)
     }
 
-    /// Whether a byte behind two dashes makes them the beginning of a comment.
+    /// Whether two dashes begin a comment if this byte follows.
     #[inline]
     pub const fn makes_comment(&self, byte: u8) -> bool {
         self.stands(byte, DASHES)
     }
 
-    /// Whether these two bytes are one character of a set in which such bytes may be below 0x80.
+    /// Whether these two bytes are one character, in a charset whose second bytes may be below 0x80.
     #[inline]
     pub const fn is_pair(&self, lead: u8, trail: u8) -> bool {
         self.stands(lead, LEAD) && self.stands(trail, TRAIL)
     }
 }
 
-/// The class of a byte that may stand in these places.
+/// Returns the class of a byte that may occur in these places.
 const fn class_in(byte: u8, places: u8) -> Class {
     let ascii = class(byte);
     match ascii {

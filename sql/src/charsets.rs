@@ -1,4 +1,4 @@
-//! The character sets that a client may have: which bytes are letters, blanks and halves of characters.
+//! The character sets of clients: which bytes are letters, spaces and parts of two-byte characters.
 
 pub(crate) mod row;
 mod rows;
@@ -29,7 +29,7 @@ impl Charset {
     pub const LATIN1: Self = Self::named("latin1");
     /// gbk, whose second bytes may be a backslash.
     pub const GBK: Self = Self::named("gbk");
-    /// Not known: a text that is not all ASCII cannot be read for certain.
+    /// Unknown: a text that is not all ASCII cannot be read with certainty.
     pub const UNKNOWN: Self = Self(u8::MAX);
 
     const fn named(name: &str) -> Self {
@@ -43,7 +43,7 @@ impl Charset {
         Self::UNKNOWN
     }
 
-    /// The character set of this name, in any case.
+    /// Returns the character set of this name; case is ignored.
     pub fn of_name(name: &[u8]) -> Self {
         let name = match name.eq_ignore_ascii_case(b"utf8") {
             true => b"utf8mb3",
@@ -54,13 +54,13 @@ impl Charset {
         found.map_or(Self::UNKNOWN, |index| Self(index as u8))
     }
 
-    /// The character set of a collation by its id, as handshakes tell it (`information_schema.COLLATIONS`
+    /// Returns the character set of a collation, by the id in handshakes (`information_schema.COLLATIONS`
     /// of both families; ids above 1024 are MariaDB's).
     pub fn of_collation(id: u16) -> Self {
         Self::of_name(Self::name_of_collation(id).as_bytes())
     }
 
-    /// The name of a collation's character set, also of one that no client may have; empty where it is not known.
+    /// Returns the name of a collation's character set, also of one that no client may have; empty if it is unknown.
     pub fn name_of_collation(id: u16) -> &'static str {
         let behind = COLLATIONS.partition_point(|(first, _, _)| *first <= id);
         let found = COLLATIONS[..behind]
@@ -69,12 +69,12 @@ impl Charset {
         found.map_or("", |(_, _, name)| name)
     }
 
-    /// Every one that is known.
+    /// Iterates over all known character sets.
     pub fn all() -> impl Iterator<Item = Self> + Clone {
         (0..COUNT as u8).map(Self)
     }
 
-    /// Its name; empty where it is not known.
+    /// Returns its name; empty if it is unknown.
     pub fn name(self) -> &'static str {
         ROWS.get(usize::from(self.0)).map_or("", |row| row.name)
     }
@@ -94,7 +94,7 @@ impl Charset {
         self.letters(Server::Unknown).is_pair(lead, trail)
     }
 
-    /// The classes of its bytes, as this server has them.
+    /// Returns the byte table for this server.
     pub(crate) fn letters(self, server: Server) -> &'static Letters {
         let of_family = match server {
             Server::Unknown => &OF_BOTH,
@@ -131,7 +131,7 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
 }
 
-/// Whether a server knows a character set of this name, of those that may introduce a string.
+/// Whether a character set of this name may introduce a string.
 pub(crate) fn is_charset(name: &[u8]) -> bool {
     let is_meant = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
     let is_wide = WIDE.iter().any(is_meant);

@@ -1,4 +1,4 @@
-//! From tokens to facts: which statement it is, and what it uses, does and names.
+//! From tokens to facts: the kind of a statement, its uses, effects and names.
 
 mod account;
 mod admin;
@@ -28,7 +28,7 @@ use crate::span::Span;
 use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {
-    /// Every statement of the command.
+    /// Reads every statement of the command.
     pub fn command(&mut self) {
         let mut access = Access::Session;
         let mut effects = Effects::NONE;
@@ -59,7 +59,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.doubt();
     }
 
-    /// What is conditional or a guess cannot be called harmless.
+    /// Raises the access and effects of commands that are conditional or a guess, because they may not be harmless.
     fn doubt(&mut self) {
         if self.facts.marks.has(Marks::LOST) {
             self.facts.effects.add(Effects::ANYTHING);
@@ -76,7 +76,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// One statement, with facts of its own but for what it names and uses.
+    /// Reads one statement. Its kind, access and effects are its own; names and uses are those of the command.
     fn part(&mut self) {
         self.facts.kind = StatementKind::Unknown;
         self.facts.access = Access::Session;
@@ -103,7 +103,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// A statement, at its first token.
+    /// Reads a statement from its first token on.
     pub fn statement(&mut self) {
         self.nesting += 1;
         match self.here.kind {
@@ -166,7 +166,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Something that begins like nothing known: it may do anything.
+    /// Notes an unknown statement, which may do anything.
     pub fn not_understood(&mut self) {
         self.facts.kind = StatementKind::Unknown;
         self.facts.doubts.add(Doubts::UNKNOWN);
@@ -180,7 +180,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.effects.add(Effects::TRANSACTION_ENDED);
     }
 
-    /// A statement that writes, ends the transaction, and has nothing more to tell.
+    /// Notes a statement that writes and ends the transaction, without further facts.
     pub fn writes_and_commits(&mut self, kind: StatementKind) {
         self.facts.kind = kind;
         self.facts.at_least(Access::Write);
@@ -188,7 +188,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.skip_rest();
     }
 
-    /// A query in parentheses: what is behind them decides.
+    /// Reads a query in parentheses: the first word after them decides its kind.
     fn parenthesised_query(&mut self) {
         let first = self
             .tokens_ahead()
@@ -225,7 +225,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.effects.add(Effects::TRANSACTION_BEGUN);
     }
 
-    /// A name that a statement is about.
+    /// Notes a name, if one is here.
     pub fn mention_name(&mut self, role: crate::Role) {
         if self.is_table_name() {
             let (schema, name) = self.qualified_name();
@@ -233,7 +233,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// The text from here, empty where nothing was passed, to the last token passed.
+    /// Returns the range from `start` to the last passed token; empty if no token was passed.
     pub fn span_from(&self, start: Span) -> Span {
         Span {
             start: start.start,

@@ -1,5 +1,5 @@
-//! What a statement asks of the list of warnings and errors, item by item: GET DIAGNOSTICS, and the
-//! rows of SHOW WARNINGS and SHOW ERRORS.
+//! Statements that read the list of warnings and errors: the items of GET DIAGNOSTICS, and the rows of
+//! SHOW WARNINGS and SHOW ERRORS.
 
 use std::ops::Range;
 
@@ -8,39 +8,39 @@ use crate::lexer::{Lexer, Token, TokenKind};
 use crate::server::Server;
 use crate::span::Span;
 
-/// How the servers take a GET DIAGNOSTICS outside of a routine.
+/// How the servers treat a GET DIAGNOSTICS outside of a routine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GetForm {
     /// It reads the list.
     Read(GetDiagnostics),
     /// It asks for the list of a handler, but no handler is active (MySQL).
     Stacked,
-    /// The servers refuse it, whatever is in the list.
+    /// The servers refuse it for any content of the list.
     Refused,
 }
 
 /// GET DIAGNOSTICS outside of a routine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetDiagnostics {
-    /// The condition that it asks about; none where it asks about the whole statement.
+    /// The condition that it asks about; none if it asks about the whole statement.
     pub condition: Option<Condition>,
-    /// User variables as written, with their `@`, and what each is given, in order.
+    /// User variables as written, with their `@`, and the item that each is set to, in order.
     pub items: Vec<(Span, DiagnosticsItem)>,
 }
 
-/// Which condition is meant.
+/// A condition of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// The one with this number, from 1.
+    /// The condition with this number, from 1.
     Number(u64),
-    /// The one whose number is the value of this: a variable, a name, or another literal.
+    /// The condition whose number is the value of this text: a variable, a name, or another literal.
     Value(Span),
 }
 
-/// What may be asked.
+/// An item of information about the statement or a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiagnosticsItem {
-    /// NUMBER: conditions in the list.
+    /// NUMBER: the number of conditions in the list.
     Number,
     /// ROW_COUNT
     RowCount,
@@ -52,7 +52,7 @@ pub enum DiagnosticsItem {
     MessageText,
     /// CLASS_ORIGIN, SUBCLASS_ORIGIN
     Origin,
-    /// CONSTRAINT_NAME, TABLE_NAME and others that are empty where no SIGNAL has set them.
+    /// CONSTRAINT_NAME, TABLE_NAME and others that are empty unless SIGNAL has set them.
     Name,
     /// ROW_NUMBER (MariaDB)
     RowNumber,
@@ -62,7 +62,7 @@ pub enum DiagnosticsItem {
 pub fn get_diagnostics(text: &[u8], flags: Flags) -> GetForm {
     let mut words = PeekableTokens::new(text, flags);
     let is_mysql = matches!(flags.server, Server::MySql(_));
-    // Of MariaDB's SET STATEMENT only what it is for matters.
+    // With MariaDB's SET STATEMENT, only the statement after FOR matters.
     while !is_mysql && words.here().is_some_and(|here| here != b"GET") {
         words.next();
     }
@@ -80,7 +80,7 @@ pub fn get_diagnostics(text: &[u8], flags: Flags) -> GetForm {
     }
 }
 
-/// What stands from DIAGNOSTICS on; none where it is not as the grammar has it.
+/// Reads the text from DIAGNOSTICS on; none if it does not follow the grammar.
 fn information(words: &mut PeekableTokens<'_>, flags: Flags) -> Option<GetDiagnostics> {
     words.expect(b"DIAGNOSTICS")?;
     let mut condition = None;
@@ -108,8 +108,8 @@ fn information(words: &mut PeekableTokens<'_>, flags: Flags) -> Option<GetDiagno
     Some(GetDiagnostics { condition, items })
 }
 
-/// The rows that SHOW WARNINGS or SHOW ERRORS asks for, counted from 0; none where it is anything
-/// else.
+/// Returns the rows that SHOW WARNINGS or SHOW ERRORS asks for, counted from 0; none for any other
+/// statement.
 pub fn shown_conditions(text: &[u8], flags: Flags) -> Option<Range<u64>> {
     let mut words = PeekableTokens::new(text, flags);
     words.expect(b"SHOW")?;
@@ -200,13 +200,13 @@ impl<'a> PeekableTokens<'a> {
         words
     }
 
-    /// The token that comes next, in capitals.
+    /// Returns the text of the next token in upper case, without passing it.
     fn here(&self) -> Option<Vec<u8>> {
         let token = self.ahead?;
         Some(token.span.of(self.text).to_ascii_uppercase())
     }
 
-    /// Takes it.
+    /// Passes the next token and returns it.
     fn next(&mut self) -> Option<Token> {
         let is_comment = |token: &Token| matches!(token.kind, TokenKind::Comment | TokenKind::Hint);
         let next = self.lexer.find(|token| !is_comment(token));
@@ -219,7 +219,7 @@ impl<'a> PeekableTokens<'a> {
         Some(())
     }
 
-    /// The number of a condition: a literal, a variable or a name. Expressions are none.
+    /// Reads the number of a condition: a literal, a variable or a name. Expressions are not allowed.
     fn condition(&mut self) -> Option<Condition> {
         let first = self.next()?;
         let mut span = first.span;
@@ -236,7 +236,7 @@ impl<'a> PeekableTokens<'a> {
                     span.end = self.next()?.span.end;
                 }
             }
-            // DATE '…', and strings that are one.
+            // DATE '…', and adjacent strings, which are one string.
             TokenKind::Word | TokenKind::String | TokenKind::Introducer => {
                 while is_next(self, TokenKind::String) || is_next(self, TokenKind::Binary) {
                     span.end = self.next()?.span.end;

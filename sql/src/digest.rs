@@ -1,10 +1,10 @@
-//! The normalised text of a statement and its hash: what is the same for statements that differ in
-//! their values only.
+//! The digest of a statement: its normalised text and the hash of that. Statements that differ only in
+//! their values have the same digest.
 //!
-//! Values are `?`, lists of values `...`, keywords upper case, one space where there must be one, no
-//! comments, no hints. Close to MySQL's DIGEST_TEXT, but names stay as they are written and lose
-//! their quotes where they need none. The hash is XXH3 (64 bits, seed 0) of the text. A change of
-//! either changes everybody's digests: the table in `tests/digests.tsv` holds them.
+//! Values become `?`, lists of values `...`, keywords upper case. There is one space where one is needed, and
+//! no comment or hint. This is close to MySQL's DIGEST_TEXT, but names stay as they are written, without
+//! quotes if they need none. The hash is XXH3 (64 bits, seed 0) of the text. A change of either changes the
+//! digests of all users: the table in `tests/digests.tsv` guards against that.
 
 mod rows;
 mod text;
@@ -21,10 +21,10 @@ use crate::span::Span;
 use crate::words::{Word, find_word};
 use rows::Rows;
 
-/// The text of a digest is cut here, and statements that differ only behind it are alike.
+/// The text of a digest is cut at this length. Statements that differ only after it have the same digest.
 pub const DIGEST_BYTES_MAX: usize = 32 << 10;
 
-/// The normalised text of a command and its hash. Reused from one to the next.
+/// The normalised text of a command and its hash. Reused for the next command.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
     text: Vec<u8>,
@@ -32,20 +32,20 @@ pub struct Digest {
     state: State,
 }
 
-/// Where the writing of a digest stands.
+/// The state while a digest is written.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// The last token written.
     last: Token,
     /// How many parentheses are open.
     depth: u32,
-    /// An operand comes next: a minus is a sign, NULL is a value.
+    /// Whether an operand comes next: then a minus is a sign, and NULL is a value.
     expects_operand: bool,
-    /// Words that are often names are such here.
+    /// Whether words that are often names are names here.
     in_query: bool,
-    /// A semicolon is due if anything follows.
+    /// Whether a semicolon must be written if another token follows.
     semicolon_due: bool,
-    /// Where the signs begin that the text ends with, and the token in front of them.
+    /// The start of the signs at the end of the text, and the token in front of them.
     signs: Option<(usize, Token)>,
     list: List,
     rows: Rows,
@@ -70,7 +70,7 @@ enum List {
     },
 }
 
-/// What stands in front of a list of values.
+/// The text in front of a list of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
     /// Something else.
@@ -82,7 +82,7 @@ enum Opening {
 }
 
 impl Digest {
-    /// The digest that has this text, which is normalised already: copied from a log or a table.
+    /// Returns the digest with this text, which is already normalised, such as a copy from a log or a table.
     pub fn of_text(text: &[u8]) -> Self {
         let mut digest = Self {
             text: text.to_owned(),
@@ -102,8 +102,8 @@ impl Digest {
         self.hash
     }
 
-    /// Reads a command's text, and its facts in the same pass; what was known of the last one is
-    /// forgotten.
+    /// Reads a command's digest and its facts in one pass; the data of the previous command are
+    /// cleared.
     pub fn read(&mut self, facts: &mut Facts, text: &[u8], flags: Flags) {
         facts.clear();
         self.clear();
@@ -230,7 +230,7 @@ impl Digest {
         self.state.depth += 1;
         self.state.list = List::None;
         self.state.expects_operand = true;
-        // What the parenthesis is for is kept with it.
+        // Keep with the parenthesis whether it follows IN, and which function it belongs to.
         token.word = if behind_in { Word::In } else { Word::None };
         token.function = self.state.last.function;
         self.state.last = token;
@@ -261,7 +261,7 @@ impl Digest {
     fn sign(&mut self, token: Token, bytes: &[u8]) {
         let is_unary = self.state.expects_operand;
         if is_unary && self.state.signs.is_none() {
-            // A value takes the place of the space before the sign as well, which it writes anew.
+            // A value replaces the space before the sign too, because it writes its own.
             self.state.signs = Some((self.text.len(), self.state.last));
         }
         self.space(token);
@@ -326,7 +326,7 @@ impl Watcher for Digest {
 }
 
 impl Digest {
-    /// Anything but words, signs, commas and parentheses.
+    /// Writes a token other than a word, sign, comma or parenthesis.
     #[inline]
     fn other(&mut self, token: Token, text: &[u8]) {
         let bytes = token.span.of(text);
@@ -354,7 +354,7 @@ impl Digest {
         };
     }
 
-    /// A keyword or the name of a function in upper case, any other name as it is.
+    /// Writes a keyword or the name of a function in upper case, and any other name as it is.
     #[inline]
     fn word(&mut self, token: Token, text: &[u8], ahead: Token) {
         self.state.list = List::None;
@@ -371,7 +371,7 @@ impl Digest {
         self.state.in_query |= token.word.begins_query();
     }
 
-    /// A word that rows may begin with is about to be written.
+    /// Notes the start of rows, before the word with which rows may begin is written.
     fn begin_rows(&mut self, word: Word, ahead: Token) {
         match word {
             Word::Row => self.state.rows.row(self.text.len()),
@@ -382,7 +382,7 @@ impl Digest {
         }
     }
 
-    /// Writes a word, short ones without a loop.
+    /// Writes a word; short words without a loop.
     #[inline]
     fn spell(&mut self, span: Span, text: &[u8], in_upper_case: bool) {
         let length = (span.end - span.start) as usize;
@@ -429,7 +429,7 @@ impl Digest {
         is_function || !is_name && ahead.kind != TokenKind::Dot
     }
 
-    /// A name without its quotes where it needs none, otherwise in backticks.
+    /// Writes a name without quotes if it needs none, otherwise in backticks.
     fn quoted(&mut self, span: Span, text: &[u8]) {
         let name = span.name(text);
         let is_plain =

@@ -1,15 +1,15 @@
-//! Statements that do more than their text says, because of what they name.
+//! Statements that do more than their text tells, because of the objects that they name.
 
 use crate::facts::{Access, Effects, Facts, Marks};
 
-/// What something that a statement names does besides reading data.
+/// What a named object does besides reading data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Does {
-    /// It writes data or locks rows: a server that is read-only refuses it.
+    /// It writes data or locks rows: a read-only server refuses it.
     pub writes: bool,
-    /// It asks what differs between servers, or what the session has set.
+    /// Its result depends on the server, or on the session's settings.
     pub asks: bool,
-    /// It leaves something in its session or on its connection, or is not understood: it may do anything.
+    /// It changes state of its session or its connection, or is not understood: it may do anything.
     pub leaves: bool,
 }
 
@@ -26,7 +26,7 @@ impl Does {
         self == Self::default()
     }
 
-    /// What both do together.
+    /// Returns the effects of both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -49,9 +49,9 @@ impl std::fmt::Display for Does {
 }
 
 impl Facts {
-    /// Takes into account what the things do that the statement names. One that may leave something makes
-    /// it a statement that may do anything; what writes, or asks what differs between servers, makes it one
-    /// for the primary.
+    /// Adds the effects of the objects that the statement names. If an object may change session state, the
+    /// statement may do anything. If an object writes, or its result depends on the server, the statement goes
+    /// to the primary.
     pub fn name_more(&mut self, does: Does) {
         if does.leaves {
             self.doubt(Marks::NAMES_WRITER);
@@ -64,7 +64,7 @@ impl Facts {
         }
     }
 
-    /// Takes the statement for one that may do anything, as if it called a stored function. `why` is
+    /// Marks the statement as one that may do anything, as if it called a stored function. `why` is
     /// [`Marks::NAMES_WRITER`] or [`Marks::REFUSED`].
     pub fn doubt(&mut self, why: Marks) {
         self.marks.add(why);
@@ -77,7 +77,7 @@ impl Facts {
         }
     }
 
-    /// Whether it was taken for one that may do anything.
+    /// Whether it has one of these marks.
     pub fn is_doubted(&self) -> bool {
         self.marks.has(Marks::NAMES_WRITER | Marks::REFUSED)
     }

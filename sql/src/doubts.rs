@@ -1,19 +1,19 @@
-//! Why a statement, or a part of it, is not understood.
+//! Doubts: why the proxy does not understand a statement or a part of it.
 
 use crate::bits::bits;
 use crate::bounds::{COMMENTS_MAX, MENTIONS_MAX, PARTS_MAX};
 
 bits! {
-    /// What is not understood of a command. Whoever relies on a statement's facts looks here first: where a bit
-    /// is set, a server may see another statement than the facts tell of.
+    /// What the proxy does not understand of a command. Code that relies on a statement's facts checks the doubts
+    /// first: if a bit is set, a server may see another statement than the facts describe.
     Doubts {
         /// A string, a quoted name or a comment does not end, or ends elsewhere for some server.
         LOST = 0,
-        /// Part of it stands in a comment that only some of the servers execute.
+        /// A part of it is in a comment that only some servers execute.
         CONDITIONAL = 1,
-        /// A statement begins like none that is known, or is nested too deep.
+        /// A statement begins with an unknown word, or is nested too deep.
         UNKNOWN = 2,
-        /// A text is prepared or run that is not a literal.
+        /// It prepares or runs a text that is not a literal.
         TEXT = 3,
         /// A compound statement: its statements are not read.
         BLOCK = 4,
@@ -27,24 +27,24 @@ bits! {
         MANY_STATEMENTS = 8,
         /// More comments than are kept.
         MANY_COMMENTS = 9,
-        /// Only its beginning is there.
+        /// Only its beginning was read.
         CUT = 10,
-        /// The same of one statement: what it is, its beginning says.
+        /// Only the beginning of a single statement was read, but that tells its kind.
         TAIL = 12,
-        /// Its session is relayed from here on: no statement behind it is read.
+        /// Its session is relayed from here on: no later statement is read.
         RELAYED = 11,
-        /// It touches tables that it does not name. All else of it is understood.
+        /// It touches tables that it does not name. Everything else is understood.
         UNNAMED = 13,
-        /// It touches all tables of a schema. All else of it is understood.
+        /// It touches all tables of a schema. Everything else is understood.
         WHOLE_SCHEMA = 14,
     }
 }
 
 impl Doubts {
-    /// The statement is understood, but for the tables that it touches.
+    /// The statement is understood except for the tables that it touches.
     pub const TABLES: Self = Self::UNNAMED.with(Self::WHOLE_SCHEMA);
 
-    /// The first reason, as the end of a sentence; empty where there is none.
+    /// Returns the first reason, as the end of a sentence; empty if there is none.
     pub fn reason(self) -> String {
         let reasons = [
             (Self::CUT | Self::TAIL, "it is too long to be read whole".to_owned()),

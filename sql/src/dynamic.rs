@@ -1,20 +1,20 @@
-//! PREPARE, EXECUTE and EXECUTE IMMEDIATE in SQL text: what they prepare or run, and with which values.
+//! PREPARE, EXECUTE and EXECUTE IMMEDIATE in SQL text: the text that they prepare or run, and the values.
 
 use crate::flags::Flags;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
 use crate::words::Word;
 
-/// What a statement of dynamic SQL names. Texts have no comments.
+/// The text and values of a statement of dynamic SQL, without comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DynamicSource {
-    /// Where the text to prepare stands: a literal, a variable, an expression (MariaDB). None in an EXECUTE.
+    /// The range of the text to prepare: a literal, a variable, an expression (MariaDB). None in an EXECUTE.
     pub text: Option<Span>,
-    /// The values behind USING, in order.
+    /// The values after USING, in order.
     pub arguments: Vec<Vec<u8>>,
 }
 
-/// Takes a PREPARE, EXECUTE or EXECUTE IMMEDIATE apart.
+/// Returns the parts of a PREPARE, EXECUTE or EXECUTE IMMEDIATE.
 pub fn source(text: &[u8], flags: Flags) -> DynamicSource {
     let clean = code(text, flags);
     let mut source = DynamicSource::default();
@@ -51,14 +51,14 @@ pub fn source(text: &[u8], flags: Flags) -> DynamicSource {
     source
 }
 
-/// Where in the statement a token stands.
+/// The part of the statement to which a token belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TokenPosition {
-    /// In front of PREPARE or EXECUTE: SET STATEMENT … FOR.
+    /// Before PREPARE or EXECUTE: SET STATEMENT … FOR.
     Before,
-    /// The name behind PREPARE.
+    /// The name after PREPARE.
     Name,
-    /// What is behind EXECUTE.
+    /// The name after EXECUTE.
     Statement,
     /// The text to prepare.
     Text,
@@ -66,7 +66,7 @@ enum TokenPosition {
     Arguments,
 }
 
-/// Whether a token stands between two parts.
+/// Whether a token separates two parts.
 fn ends_part(token: Token, place: TokenPosition) -> bool {
     match place {
         TokenPosition::Before => matches!(token.word, Word::Prepare | Word::Execute),
@@ -88,8 +88,8 @@ impl DynamicSource {
     }
 }
 
-/// A text with spaces in place of comments and of the marks around what executable comments hold; all else
-/// stays where it is.
+/// Returns a text with spaces in place of comments and of the marks of executable comments. All other bytes
+/// keep their positions.
 pub fn code(text: &[u8], flags: Flags) -> Vec<u8> {
     let mut code = vec![b' '; text.len()];
     for token in Lexer::new(text, flags) {

@@ -1,4 +1,4 @@
-//! Eight bytes at once: what a short word needs without a loop over its bytes.
+//! Operations on eight bytes at once, for short words without a loop over their bytes.
 //!
 //! Eight bytes are a `u64`, the first byte lowest. A sum of two bytes below 0x80 carries into no other.
 
@@ -7,7 +7,7 @@ use crate::bytes::Letters;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x80 * ONES;
 
-/// The eight bytes from `at` on, zeros behind the end.
+/// Returns the eight bytes from `at` on, with zeros after the end.
 #[inline]
 pub(crate) fn eight_at(text: &[u8], at: usize) -> u64 {
     match text.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -25,7 +25,7 @@ fn last_ones(text: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The first so many of eight bytes, zeros behind them.
+/// Returns the first `count` of eight bytes, with zeros after them.
 #[inline]
 pub(crate) const fn first_of(eight: u64, count: usize) -> u64 {
     if count >= 8 {
@@ -35,11 +35,11 @@ pub(crate) const fn first_of(eight: u64, count: usize) -> u64 {
     }
 }
 
-/// How many of eight bytes, from the first on, may stand inside a word.
+/// Returns how many of eight bytes, from the first on, may be inside a word.
 #[inline]
 pub(crate) fn word_bytes(mut eight: u64, letters: &Letters) -> usize {
     let mut count = 0;
-    // Zeros come from above, and no word has one.
+    // The shift brings in zeros, and a word contains no zero.
     while letters.is_word(eight as u8) {
         eight >>= 8;
         count += 1;
@@ -47,19 +47,19 @@ pub(crate) fn word_bytes(mut eight: u64, letters: &Letters) -> usize {
     count
 }
 
-/// The first eight bytes, if there are so many.
+/// Returns the first eight bytes, if there are eight.
 #[inline]
 pub(crate) fn eight_of(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk().map(|eight| u64::from_le_bytes(*eight))
 }
 
-/// Eight bytes with ASCII letters in upper case.
+/// Returns eight bytes with ASCII letters in upper case.
 #[inline]
 pub(crate) const fn upper_case(eight: u64) -> u64 {
     eight ^ (between(eight, b'a', b'z') >> 2)
 }
 
-/// The high bit of each byte from `first` to `last`, which are ASCII; no other bit.
+/// Returns the high bit of each byte that is in `first..=last`, which must be ASCII; no other bit is set.
 #[inline]
 pub(crate) const fn between(eight: u64, first: u8, last: u8) -> u64 {
     let low = eight & !HIGH;

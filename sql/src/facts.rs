@@ -1,4 +1,4 @@
-//! What is known of a statement after one pass: kind, access, what it uses, does and names.
+//! The facts of a statement after one pass: its kind, access, uses, effects and names.
 
 use crate::bits::bits;
 use crate::bounds::{ASSIGNMENTS_MAX, COMMENTS_MAX, MENTIONS_MAX, QUESTIONS_MAX};
@@ -10,30 +10,30 @@ use crate::set::assignment::Assignment;
 use crate::span::Span;
 use crate::uses::Uses;
 
-/// What a statement does to data, least first.
+/// What a statement does to data, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Access {
-    /// None: it is about the session or the transaction only.
+    /// Nothing: it concerns only the session or the transaction.
     #[default]
     Session,
     /// It reads and changes nothing.
     Read,
     /// It may write: a stored function, a procedure, something not understood.
     Unsure,
-    /// It writes, locks rows, changes the server, or must be where writes are for another reason.
+    /// It writes, locks rows, changes the server, or must run on the primary for another reason.
     Write,
 }
 
 bits! {
-    /// What a statement may change of its session.
+    /// The state of its session that a statement may change.
     Effects {
-        /// Session variables; which ones is in the assignments.
+        /// Session variables; the assignments list them.
         VARIABLES = 0,
-        /// Variables of the whole server, or persisted ones; or what else a function of the server's sets there.
+        /// Global or persisted variables, or other server state that a built-in function changes.
         GLOBAL_VARIABLES = 1,
         /// A SET that is not understood: anything that SET can do.
         OPAQUE = 2,
-        /// User variables; which ones is among the mentions.
+        /// User variables; the mentions list them.
         USER_VARIABLES = 3,
         /// The default schema.
         SCHEMA = 4,
@@ -95,14 +95,14 @@ bits! {
         DIAGNOSTICS = 32,
         /// Anything: a procedure, a stored function, a prepared statement, something not understood.
         ANYTHING = 33,
-        /// A session variable that lives and dies with its connection: `profiling`, `rand_seed1`,
+        /// A session variable that is bound to its connection: `profiling`, `rand_seed1`,
         /// `session_track_schema` …
         BOUND_VARIABLES = 34,
     }
 }
 
 bits! {
-    /// What a statement looks like.
+    /// Properties of a statement's text.
     Marks {
         /// It has common table expressions.
         WITH = 0,
@@ -120,21 +120,21 @@ bits! {
         HINT = 6,
         /// It has placeholders.
         PLACEHOLDERS = 7,
-        /// Part of it stands in a comment that only some servers execute.
+        /// A part of it is in a comment that only some servers execute.
         CONDITIONAL = 8,
-        /// A string or comment does not end: everything behind it is a guess.
+        /// A string or comment does not end: everything after it is a guess.
         LOST = 9,
-        /// A function is called that is not built in; which is among the mentions.
+        /// It calls a function that is not built in; the mentions list it.
         UNKNOWN_FUNCTION = 10,
-        /// More is named, commented or cut apart than the lists here hold.
+        /// It has more names, comments, questions, assignments or statements than the lists can hold.
         CROWDED = 11,
         /// INSERT or REPLACE from a SELECT.
         FROM_SELECT = 12,
         /// It has a KILL: as a statement, one of several, or in a block that runs.
         KILLS = 13,
-        /// By its definition, what it names does more than read: see [`Facts::doubt`].
+        /// It names an object whose definition does more than read: see [`Facts::doubt`].
         NAMES_WRITER = 14,
-        /// A server that takes no writes has refused a statement with this digest: see [`Facts::doubt`].
+        /// A read-only server has refused a statement with this digest: see [`Facts::doubt`].
         REFUSED = 15,
     }
 }
@@ -142,35 +142,35 @@ bits! {
 /// One statement of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementFacts {
-    /// Where it stands, without space and comments around it and without its semicolon.
+    /// Its range, without surrounding space and comments and without its semicolon.
     pub span: Span,
     /// What it is.
     pub kind: StatementKind,
     /// What it does to data.
     pub access: Access,
-    /// What it may change of its session.
+    /// The state of its session that it may change.
     pub effects: Effects,
-    /// How it is read: as statements before it in the command have left the session.
+    /// The settings with which it is read, after the statements before it in the command.
     pub flags: Flags,
-    /// The schema that the last USE before it in the command has named; empty where there was none.
+    /// The schema of the last USE before it in the command; empty if there was none.
     pub schema: Span,
-    /// What statements before it in the command leave in doubt.
+    /// The doubts that statements before it in the command cause.
     pub doubts: Doubts,
 }
 
-/// A name in a statement and what it is there for.
+/// A name in a statement and its role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// What is named.
+    /// The role of the name.
     pub role: Role,
     /// The schema in front of the name, or the scope of a system variable with its `@@`; empty
-    /// where there is none.
+    /// if there is none.
     pub schema: Span,
-    /// The name as written; [`Span::name`] takes its quotes off.
+    /// The name as written; [`Span::name`] removes its quotes.
     pub name: Span,
 }
 
-/// What a name is there for.
+/// The role of a name in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// A table or view that is read.
@@ -191,7 +191,7 @@ pub enum Role {
     Function,
     /// A procedure.
     Procedure,
-    /// A statement prepared from text: made, run or dropped as the kind says.
+    /// A statement prepared from text: the kind says whether it is made, run or dropped.
     Prepared,
     /// The text that PREPARE or EXECUTE IMMEDIATE is given: a string or a user variable.
     PreparedText,
@@ -205,9 +205,9 @@ pub enum Role {
     Handler,
     /// What KILL names: a thread's or query's id, an account, an expression.
     Killed,
-    /// A lock that `GET_LOCK` takes: the string, or nothing where it is no plain one.
+    /// A lock that `GET_LOCK` takes: the string, or empty if it is not a plain string.
     LockTaken,
-    /// A lock that `RELEASE_LOCK` releases: the string, or nothing where it is no plain one.
+    /// A lock that `RELEASE_LOCK` releases: the string, or empty if it is not a plain string.
     LockReleased,
     /// A common table expression: no table.
     CommonTable,
@@ -222,51 +222,51 @@ pub struct Comment {
     pub is_hint: bool,
 }
 
-/// What is known of the text of a command. Reused from one to the next.
+/// The facts of a command. Reused for the next command.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Facts {
     /// What it is.
     pub kind: StatementKind,
     /// The statement behind EXPLAIN or ANALYZE.
     pub explained: Option<StatementKind>,
-    /// The worst that any of its statements does to data.
+    /// The highest access of all its statements.
     pub access: Access,
     /// What its result depends on.
     pub uses: Uses,
-    /// What it may change of its session.
+    /// The state of its session that it may change.
     pub effects: Effects,
-    /// What it looks like.
+    /// Properties of its text.
     pub marks: Marks,
-    /// What is not understood of it.
+    /// What the proxy does not understand of it.
     pub doubts: Doubts,
     /// Each of its statements, in order.
     pub statements: Vec<StatementFacts>,
-    /// What it names, in order, as often as it does.
+    /// The names in it, in order, with repetitions.
     pub mentions: Vec<Mention>,
-    /// What SET assigns, in order, with NAMES, TRANSACTION and similar ones.
+    /// The assignments of SET, in order, also of NAMES, TRANSACTION and similar ones.
     pub assignments: Vec<Assignment>,
     /// Its comments.
     pub comments: Vec<Comment>,
-    /// What it asks of the connection it runs on, in order; see [`Facts::rewrite`].
+    /// What it asks of its connection, in order; see [`Facts::rewrite`].
     pub questions: Vec<Question>,
 }
 
 impl Facts {
-    /// The tables that it names, with the schema in front where there is one.
+    /// Iterates over the tables that it names, with the schema in front if there is one.
     pub fn tables(&self) -> impl Iterator<Item = &Mention> {
         self.mentions
             .iter()
             .filter(|mention| mention.role.is_table())
     }
 
-    /// The names of one role.
+    /// Iterates over the names with one role.
     pub fn mentions_of(&self, role: Role) -> impl Iterator<Item = &Mention> {
         self.mentions
             .iter()
             .filter(move |mention| mention.role == role)
     }
 
-    /// Forgets the last statement and keeps the memory.
+    /// Clears the facts of the last command and keeps the memory.
     pub(crate) fn clear(&mut self) {
         let Self {
             kind,
@@ -337,7 +337,7 @@ impl Facts {
 }
 
 impl Role {
-    /// Whether a table is named.
+    /// Whether the name is that of a table.
     pub const fn is_table(self) -> bool {
         matches!(
             self,

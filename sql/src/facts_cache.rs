@@ -1,13 +1,13 @@
-//! What was read of one statement holds for the next that differs in its values only: kind, names and effects are the
-//! same, and so is the digest. Only the names stand elsewhere.
+//! A cache of facts. Statements that differ only in their values have the same kind, names, effects and digest. Only
+//! the positions of the names differ.
 //!
 //! ```text
-//!   text ──► skeleton ──► known? ──► facts of the skeleton, moved to where the names stand now
+//!   text ──► skeleton ──► known? ──► facts of the skeleton, with the names' positions in this text
 //!                            └─ no ─► Facts::read ──► kept, if the skeleton was seen before
 //! ```
 //!
-//! Only statements about data are kept, in which nothing but tables, columns, plain values and calls without a
-//! question to the connection occurs: their facts depend on the kinds of tokens and on names, not on values.
+//! Only statements about data are kept, and only with tables, columns, plain values and calls that ask nothing of
+//! the connection: their facts depend on the kinds of tokens and on names, not on values.
 
 mod skeleton;
 #[cfg(test)]
@@ -21,23 +21,23 @@ use crate::lexer::Lexer;
 use crate::span::Span;
 use skeleton::Skeleton;
 
-/// So many statements are known at most.
+/// The most statements that are kept.
 const SLOTS: usize = 256;
 
-/// A statement that names more is not kept.
+/// A statement with more names is not kept.
 const NAMES_MAX: usize = 64;
 
-/// Facts of statements, by what these are without their values. One worker's.
+/// Facts of statements, by their skeletons: the statements without their values. Each worker has its own.
 #[derive(Debug, Default)]
 pub struct FactsCache {
     slots: Vec<FactsSlot>,
-    /// Of the text that was looked up last.
+    /// The skeleton of the text that was looked up last.
     skeleton: Skeleton,
-    /// The hash of that skeleton, if it is not known and may become so.
+    /// The hash of that skeleton, if it is not in the cache and may be added.
     missed: Option<u64>,
 }
 
-/// What a look-up has found besides the facts.
+/// The result of a look-up besides the facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CachedText {
     /// The hash of the digest, if it was read.
@@ -46,26 +46,26 @@ pub struct CachedText {
 
 #[derive(Debug, Default)]
 struct FactsSlot {
-    /// Of the skeleton that is known.
+    /// The hash of the cached skeleton.
     hash: u64,
     known: Option<Box<KnownFacts>>,
-    /// Of a skeleton that was seen here last and is not known: seen again, it becomes so.
+    /// The hash of the last skeleton that was seen here and is not cached: when it is seen again, it is cached.
     seen: u64,
 }
 
-/// A statement whose facts are known.
+/// The cached facts of a statement.
 #[derive(Debug)]
 struct KnownFacts {
     skeleton: Skeleton,
     flags: Flags,
     facts: Facts,
-    /// How many values stand before each name.
+    /// The number of values before each name.
     values_before: Vec<u8>,
     digest: Option<u64>,
 }
 
 impl FactsCache {
-    /// Finds a text. If it is known, `facts` is what [`Facts::read`] would make of it; if not, `facts` is unchanged.
+    /// Looks up a text. If it is cached, `facts` becomes the result of [`Facts::read`]; if not, `facts` is unchanged.
     #[inline]
     pub fn find_known(
         &mut self,
@@ -97,7 +97,7 @@ impl FactsCache {
         None
     }
 
-    /// Takes what was read of the text that was looked up last and was not known, or not its digest.
+    /// Adds the facts, or the digest, of the last looked-up text if they were not in the cache.
     pub fn keep(&mut self, facts: &Facts, text: &[u8], flags: Flags, digest: Option<u64>) {
         let Some(hash) = self.missed.take() else {
             return;
@@ -115,7 +115,7 @@ impl FactsCache {
             .find(|place| has_place(&self.slots[*place]))
             .unwrap_or(places[0]);
         let slot = &mut self.slots[place];
-        // Statements that are said once do not drive others out.
+        // Statements that occur only once do not replace cached ones.
         if slot.seen != hash {
             slot.seen = hash;
             return;
@@ -126,14 +126,14 @@ impl FactsCache {
         }
     }
 
-    /// The digest of the text that was looked up last is wanted and not known: [`Self::keep`] takes it.
+    /// Notes that the digest of the last looked-up text is needed and not cached: [`Self::keep`] adds it.
     pub fn wants_digest(&mut self) {
         self.missed = Some(self.skeleton.hash());
     }
 }
 
 impl KnownFacts {
-    /// None: the facts may depend on a value.
+    /// Prepares facts for the cache. None: the facts may depend on a value.
     fn of(
         skeleton: &Skeleton,
         facts: &Facts,
@@ -185,7 +185,7 @@ impl KnownFacts {
         })
     }
 
-    /// Writes the facts of a text that has this skeleton, and its values where `other` has them.
+    /// Writes the facts of a text with this skeleton, whose values are at the positions in `other`.
     #[inline]
     fn write(&self, facts: &mut Facts, other: &Skeleton) {
         let known = &self.facts;
@@ -216,7 +216,7 @@ impl KnownFacts {
         }
     }
 
-    /// Where a byte stands in another text, behind as many values.
+    /// Returns the position of a byte in another text, after the same number of values.
     #[inline]
     fn moved(&self, at: u32, values_before: usize, other: &Skeleton) -> u32 {
         let last = values_before.wrapping_sub(1);
@@ -228,7 +228,7 @@ impl KnownFacts {
 }
 
 impl Skeleton {
-    /// How many values stand before a range; none if one stands in it.
+    /// Returns the number of values before a range; none if a value is inside it.
     fn values_before(&self, start: u32, end: u32) -> Option<u8> {
         let before = self.values.iter().take_while(|it| it.span.end <= start);
         let before = before.count();
@@ -238,13 +238,13 @@ impl Skeleton {
     }
 }
 
-/// The two places that a skeleton may have.
+/// Returns the two slots that a skeleton may have.
 #[inline]
 const fn places_of(hash: u64) -> [usize; 2] {
     [(hash as usize) % SLOTS, (hash >> 32) as usize % SLOTS]
 }
 
-/// Whether a statement begins like one whose facts are kept.
+/// Whether the first word is that of a statement whose facts may be kept.
 #[inline]
 fn is_about_data(text: &[u8]) -> bool {
     const fn word(bytes: [u8; 6]) -> u64 {

@@ -1,9 +1,9 @@
-//! What the session has set that changes how a statement's bytes are read.
+//! The session's settings that change how a statement's bytes are read.
 
 use crate::charsets::Charset;
 use crate::server::Server;
 
-/// The session's settings that the servers' lexers look at, and who will read the statement.
+/// The session's settings on which the servers' lexers depend, and the server that will read the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Flags {
     /// `sql_mode` has NO_BACKSLASH_ESCAPES: a backslash in a string is a backslash.
@@ -14,14 +14,14 @@ pub struct Flags {
     pub ignore_space: bool,
     /// `character_set_client`
     pub charset: Charset,
-    /// The class of the default schema: whose tables names without a schema are.
+    /// The class of the default schema, to which names without a schema belong.
     pub schema: Schema,
-    /// Who will read it: decides over `/*!50701 …*/`, `/*M! …*/` and names of built-in functions.
+    /// The server that will read it, on which `/*!50701 …*/`, `/*M! …*/` and names of built-in functions depend.
     pub server: Server,
 }
 
 impl Flags {
-    /// The same in this `sql_mode`.
+    /// Returns the settings with this `sql_mode`.
     #[must_use]
     pub fn in_mode(self, mode: &[u8]) -> Self {
         let mut flags = self;
@@ -35,7 +35,7 @@ impl Flags {
                 b"NO_BACKSLASH_ESCAPES" => flags.no_backslash_escapes = true,
                 b"ANSI_QUOTES" => flags.ansi_quotes = true,
                 b"IGNORE_SPACE" => flags.ignore_space = true,
-                // They stand for several modes.
+                // These names stand for several modes.
                 b"ANSI" | b"DB2" | b"MAXDB" | b"MSSQL" | b"ORACLE" | b"POSTGRESQL" => {
                     (flags.ansi_quotes, flags.ignore_space) = (true, true);
                 }
@@ -46,10 +46,10 @@ impl Flags {
     }
 }
 
-/// The class of a schema: what its tables tell of.
+/// The class of a schema, by the content of its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Schema {
-    /// Anybody's data, or none is chosen.
+    /// Data of users, or no schema is selected.
     #[default]
     Plain,
     /// `information_schema`
@@ -63,7 +63,7 @@ pub enum Schema {
 }
 
 impl Schema {
-    /// The class of a schema by its name, in any case.
+    /// Returns the class of a schema by its name; case is ignored.
     pub fn of_name(name: &[u8]) -> Self {
         let classes: [(&[u8], Self); 4] = [
             (b"information_schema", Self::Information),

@@ -1,11 +1,11 @@
-//! The servers' built-in functions and what calling one means to a session.
+//! The servers' built-in functions and the effect of a call on a session.
 //!
-//! Names were asked of MySQL 9.7 and MariaDB 10.11 and 11.8 themselves (`tests/calls.tsv`), and taken from the
-//! manuals for other versions. What is not here may be a stored function; so may be what came with a later version.
+//! The names were checked with MySQL 9.7 and MariaDB 10.11 and 11.8 (`tests/calls.tsv`), and taken from the manuals
+//! for other versions. A name that is not listed, or that came with a later version, may be a stored function.
 
 use crate::server::Server;
 
-/// What a function's call means to routing and to the session.
+/// The meaning of a function's call for routing and for the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Function {
     /// No built-in function.
@@ -15,7 +15,7 @@ pub(crate) enum Function {
     Plain,
     /// Depends on the clock, on chance or on the server.
     Volatile,
-    /// Depends on who the session is: user, schema, roles.
+    /// Depends on the session's identity: user, schema, roles.
     Session,
     LastInsertId,
     FoundRows,
@@ -33,7 +33,7 @@ pub(crate) enum Function {
     MoveSequence,
     /// The sequence value this session took last.
     LastValue,
-    /// Waits for replication, or tells how far it has come.
+    /// Waits for replication, or returns its position.
     Replication,
     /// A thread's number on the server.
     Thread,
@@ -49,7 +49,7 @@ pub(crate) enum FunctionFamily {
     Both,
     MySql,
     MariaDb,
-    /// Versions that are not the first of their family that anybody runs: an index into [`NEWER`].
+    /// Only some versions have it: an index into [`NEWER`].
     Since(u8),
 }
 
@@ -57,9 +57,9 @@ pub(crate) enum FunctionFamily {
 pub(crate) struct Newer {
     /// The first version of MySQL that has them, as in executable comments.
     pub mysql: u32,
-    /// The same of MariaDB.
+    /// The first version of MariaDB that has them.
     pub mariadb: u32,
-    /// The first version of MySQL that has them no longer.
+    /// The first version of MySQL that no longer has them.
     pub mysql_end: u32,
     pub names: &'static [&'static str],
 }
@@ -85,12 +85,12 @@ const fn until(mysql_end: u32, mariadb: u32, names: &'static [&'static str]) -> 
 /// No version has it.
 const NEVER: u32 = u32::MAX;
 
-/// As old a server may be of which nothing is known. Older ones tell their version as all do; only where backends
-/// of both families are mixed nothing is known for long.
+/// The oldest versions that are assumed if a server's version is unknown. Older servers report their version like all
+/// others. The version stays unknown for long only if backends of both families are mixed.
 const OLDEST: (u32, u32) = (80_004, 100_600);
 
 impl Newer {
-    /// Whether that server has them; of one that is not known, whether any has.
+    /// Whether the server has them. If the server is unknown, whether all versions from [`OLDEST`] on have them.
     pub(crate) fn is_in(&self, server: Server) -> bool {
         match server {
             Server::MySql(version) => version >= self.mysql && version < self.mysql_end,
@@ -102,7 +102,8 @@ impl Newer {
     }
 }
 
-/// By the manuals. A version that is too high here makes a statement one that may do anything, and no more.
+/// From the manuals. If a version here is too high, the only harm is that a statement counts as one that may do
+/// anything.
 #[rustfmt::skip] // one name a line would hide the page
 pub(crate) const NEWER: &[Newer] = &[
     since(50_700, 100_203, &[
@@ -137,7 +138,7 @@ pub(crate) const NEWER: &[Newer] = &[
         "ST_POINTFROMGEOHASH", "ST_SIMPLIFY", "ST_VALIDATE",
     ]),
     since(80_024, 120_100, &["ST_COLLECT"]),
-    // In MySQL a component has them now.
+    // In newer versions of MySQL a component has them.
     until(90_500, 0, &["MD5", "SHA", "SHA1"]),
     until(90_000, NEVER, &["WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"]),
     // MySQL's
@@ -203,7 +204,7 @@ pub(crate) const NEWER: &[Newer] = &[
     ]),
 ];
 
-/// Functions that are alike.
+/// Functions of the same kind and family.
 pub(crate) struct Builtin {
     pub function: Function,
     pub family: FunctionFamily,
@@ -236,8 +237,8 @@ const fn mariadb(function: Function, names: &'static [&'static str]) -> Builtin 
 
 /// Every built-in function, by meaning.
 ///
-/// Old geometry functions with short names (`AREA`, `X`, `WITHIN` …) are left out: where they are
-/// gone, stored functions may have their names.
+/// Old geometry functions with short names (`AREA`, `X`, `WITHIN` …) are left out, because stored functions
+/// may have these names on servers that no longer have the built-in ones.
 #[rustfmt::skip] // one name a line would hide the page
 pub(crate) const FUNCTIONS: &[Builtin] = &[
     both(Function::LastInsertId, &["LAST_INSERT_ID"]),
@@ -307,8 +308,8 @@ pub(crate) const FUNCTIONS: &[Builtin] = &[
     mariadb(Function::Plain, PLAIN_MARIADB),
 ];
 
-/// Names that are a function's only with the parenthesis right behind them, or IGNORE_SPACE: `COUNT (1)` is a stored
-/// function (`SYM_FN` of `lex.h`).
+/// Names that mean the built-in function only if the parenthesis follows without a space, or with IGNORE_SPACE:
+/// `COUNT (1)` calls a stored function (`SYM_FN` of `lex.h`).
 #[rustfmt::skip] // one name a line would hide the page
 const ADJACENT: &[&str] = &[
     "ADDDATE", "BIT_AND", "BIT_OR", "BIT_XOR", "CAST", "COUNT", "CURDATE", "CURTIME", "DATE_ADD", "DATE_SUB",
@@ -317,17 +318,17 @@ const ADJACENT: &[&str] = &[
     "SYSTEM_USER", "TRIM", "VARIANCE", "VAR_POP", "VAR_SAMP",
 ];
 
-/// The same of MySQL alone.
+/// Further names of this sort in MySQL.
 const ADJACENT_MYSQL: &[&str] = &["JSON_DUALITY_OBJECT", "ST_COLLECT", "SYSDATE"];
 
-/// The same of MariaDB alone.
+/// Further names of this sort in MariaDB.
 #[rustfmt::skip] // one name a line would hide the page
 const ADJACENT_MARIADB: &[&str] = &[
     "CUME_DIST", "DENSE_RANK", "FIRST_VALUE", "LAG", "LEAD", "MEDIAN", "NTH_VALUE", "NTILE", "PERCENTILE_CONT",
     "PERCENTILE_DISC", "PERCENT_RANK", "RANK", "TRIM_ORACLE",
 ];
 
-/// Whether a function's name means it only with the parenthesis right behind.
+/// Whether a name means the built-in function only if the parenthesis follows without a space.
 pub(crate) fn needs_adjacent(name: &[u8], server: Server) -> bool {
     is_among(name, ADJACENT) || is_among_own(name, server, ADJACENT_MYSQL, ADJACENT_MARIADB)
 }
@@ -337,14 +338,14 @@ fn is_among(name: &[u8], names: &[&str]) -> bool {
     names.any(|it| it.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// Whether it is among the names of the server's family; of either if the server is not known.
+/// Whether a name is in the list of the server's family; in either list if the server is unknown.
 fn is_among_own(name: &[u8], server: Server, mysql: &[&str], mariadb: &[&str]) -> bool {
     let of_mysql = || !matches!(server, Server::MariaDb(_)) && is_among(name, mysql);
     let of_mariadb = || !matches!(server, Server::MySql(_)) && is_among(name, mariadb);
     of_mysql() || of_mariadb()
 }
 
-/// Words that one family reserves and the other leaves free for names: a stored function of MySQL's may have these.
+/// Words that are reserved on other servers but not in MySQL: a stored function of MySQL may have these names.
 const FREE_IN_MYSQL: &[&str] = &[
     "CLOB",
     "MASTER_BIND",
@@ -355,7 +356,7 @@ const FREE_IN_MYSQL: &[&str] = &[
     "WITHIN",
 ];
 
-/// The same of MariaDB.
+/// Words that are reserved on other servers but not in MariaDB: a stored function of MariaDB may have these names.
 #[rustfmt::skip] // one name a line would hide the page
 const FREE_IN_MARIADB: &[&str] = &[
     "AFTER", "BERNOULLI", "CUBE", "DUALITY", "GENERATED", "GROUPS", "MASTER_BIND",
@@ -363,12 +364,12 @@ const FREE_IN_MARIADB: &[&str] = &[
     "TABLESAMPLE", "VECTOR", "VIRTUAL",
 ];
 
-/// Whether a word that a family reserves may be a function's name on this server.
+/// Whether a reserved word of another family may be a function's name on this server.
 pub(crate) fn is_free_name(name: &[u8], server: Server) -> bool {
     is_among_own(name, server, FREE_IN_MYSQL, FREE_IN_MARIADB)
 }
 
-/// MariaDB's constructors of geometries: without arguments, and POINT without two, each is a stored function.
+/// MariaDB's constructors of geometries. A call without arguments, or of POINT without two, calls a stored function.
 const CONSTRUCTORS: &[&str] = &[
     "GEOMETRYCOLLECTION",
     "LINESTRING",
@@ -384,11 +385,11 @@ pub(crate) enum Arguments {
     Any,
     AtLeastOne,
     Two,
-    /// It is no function but a table.
+    /// The built-in one is no function but a table.
     NoFunction,
 }
 
-/// The same by name.
+/// Returns how many arguments the built-in function of this name must have.
 pub(crate) fn arguments_of(name: &[u8], server: Server) -> Arguments {
     let is = |it: &str| it.as_bytes().eq_ignore_ascii_case(name);
     match server {

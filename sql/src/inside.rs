@@ -1,5 +1,5 @@
-//! What a command runs, statement by statement: those that it consists of, and those that stand in texts that it
-//! prepares or runs. A rule that refuses has to see each of them as a server will.
+//! All statements that a command runs: its own statements, and the statements in texts that it prepares or
+//! runs. A rule that refuses has to see each of them as a server will.
 
 use std::fmt::Debug;
 
@@ -11,19 +11,19 @@ use crate::set::Target;
 use crate::span::Span;
 use crate::unquote::unquote;
 
-/// Texts within texts are read so deep.
+/// The largest depth of texts within texts that are read.
 const DEPTH_MAX: u32 = 8;
 
-/// Statements that are read of one command, with those in texts.
+/// The most statements of one command that are read, including those in texts.
 const STATEMENTS_MAX: usize = 256;
 
 /// The texts of statements that a session has prepared by PREPARE.
 pub trait PreparedTexts: Debug {
-    /// The text of the statement of this name; none if it is not known.
+    /// Returns the text of the statement with this name; none if it is not known.
     fn text(&self, name: &[u8]) -> Option<&[u8]>;
 }
 
-/// Nothing has been prepared, as far as is known.
+/// No prepared statement is known.
 impl PreparedTexts for () {
     fn text(&self, _: &[u8]) -> Option<&[u8]> {
         None
@@ -35,27 +35,27 @@ impl PreparedTexts for () {
 pub struct InsideStatement {
     /// Its text, with comments in front of it and without the semicolon.
     pub text: Vec<u8>,
-    /// What is known of it.
+    /// Its facts.
     pub facts: Facts,
-    /// How it is read.
+    /// The settings with which it is read.
     pub flags: Flags,
-    /// The default schema where the command has named another by USE; none for the session's.
+    /// The default schema, if a USE in the command has changed it; none for the session's.
     pub schema: Option<Vec<u8>>,
-    /// Whether it stands in a text that a statement of the command prepares or runs.
+    /// Whether it is in a text that a statement of the command prepares or runs.
     pub is_in_text: bool,
 }
 
-/// The statements inside a command, and what of them is not understood.
+/// The statements inside a command, and the doubts about them.
 #[derive(Clone, Debug, Default)]
 pub struct Inside {
-    /// The statements: empty for a command that is one statement and has no text in it.
+    /// The statements: empty if the command is one statement without a text.
     pub statements: Vec<InsideStatement>,
-    /// What is not understood of texts.
+    /// The doubts about texts.
     pub doubts: Doubts,
 }
 
 impl Facts {
-    /// Whether the command is one statement, runs no text, and is understood whole: its facts say all.
+    /// Whether the command is one statement, runs no text, and is fully understood, so that its facts are complete.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.doubts.is_empty() && self.statements.len() <= 1 && !has_text(self.kind)
@@ -70,7 +70,7 @@ const fn has_text(kind: StatementKind) -> bool {
 }
 
 impl Inside {
-    /// Of a command with these facts.
+    /// Reads the statements inside a command with these facts.
     pub fn of(text: &[u8], flags: Flags, facts: &Facts, prepared: &dyn PreparedTexts) -> Self {
         let mut inside = Self::default();
         if !facts.is_plain() {
@@ -116,7 +116,7 @@ impl Inside {
         }
     }
 
-    /// The texts that one statement prepares or runs.
+    /// Reads the text that one statement prepares or runs.
     fn read_texts(
         &mut self,
         text: &[u8],
@@ -157,7 +157,7 @@ impl Inside {
     }
 }
 
-/// How texts are found.
+/// Finds the texts of prepared statements.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     prepared: &'a dyn PreparedTexts,
@@ -165,7 +165,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The text that a statement prepares or runs; none if it is not known to the byte.
+    /// Returns the text that a statement prepares or runs; none if its exact bytes are not known.
     fn text_of(&self, text: &[u8], flags: Flags, facts: &Facts) -> Option<Vec<u8>> {
         // SET STATEMENT sql_mode = … FOR EXECUTE IMMEDIATE: the text is read in that mode.
         let is_read_alike = !facts.assignments.iter().any(|it| match it.target {
@@ -192,7 +192,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a variable decides over how a text is read.
+/// Whether a variable changes how a text is read.
 fn changes_reading(variable: &[u8]) -> bool {
     let names = [
         "sql_mode",

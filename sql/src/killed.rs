@@ -1,4 +1,4 @@
-//! What a KILL is aimed at, as far as its text says.
+//! The target of a KILL, as far as its text tells it.
 
 use crate::dynamic::{DynamicSource, code};
 use crate::facts::{Facts, Role};
@@ -14,31 +14,31 @@ use crate::words::Word;
 pub enum Killed {
     /// The thread, or the query, with this id. MySQL takes the lower 32 bits of it.
     Id(u64),
-    /// The connection that says it: `CONNECTION_ID()`.
+    /// The connection that sends it: `CONNECTION_ID()`.
     Own,
     /// The connections of an account (MariaDB).
     Account,
-    /// What an expression gives: the server has to be asked.
+    /// The value of an expression: the server has to evaluate it.
     Expression,
 }
 
-/// A KILL, taken apart. Its texts have no comments, and no marks of executable comments.
+/// The parts of a KILL. Its texts have no comments, and no marks of executable comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillText {
-    /// What stands in front of KILL: SET STATEMENT … FOR, or only space.
+    /// The text before KILL: SET STATEMENT … FOR, or only space.
     pub front: Vec<u8>,
-    /// KILL and the words behind it, up to the target.
+    /// KILL and the words after it, up to the target.
     pub words: Vec<u8>,
     /// The target as written.
     pub target: Vec<u8>,
-    /// What is ended.
+    /// Whether it ends a connection or a statement, and how the target is named.
     pub kill: Kill,
-    /// Whether HARD or SOFT is said (MariaDB).
+    /// Whether it has HARD or SOFT (MariaDB).
     pub has_grade: bool,
 }
 
 impl Facts {
-    /// What the command kills, if it is a KILL and nothing else.
+    /// Returns the target of the command, if it is a single KILL.
     pub fn killed(&self, text: &[u8], flags: Flags) -> Option<Killed> {
         let StatementKind::Kill(kill) = self.kind else {
             return None;
@@ -50,7 +50,7 @@ impl Facts {
         Some(killed(target.name.of(text), flags))
     }
 
-    /// The parts of the command, if it is a KILL and nothing else.
+    /// Returns the parts of the command, if it is a single KILL.
     pub fn kill_text(&self, text: &[u8], flags: Flags) -> Option<KillText> {
         let StatementKind::Kill(kill) = self.kind else {
             return None;
@@ -78,7 +78,7 @@ impl Facts {
 }
 
 impl KillText {
-    /// What the target is.
+    /// Returns the target.
     pub fn killed(&self, flags: Flags) -> Killed {
         match self.kill {
             Kill::User | Kill::QueryOfUser => Killed::Account,
@@ -86,19 +86,19 @@ impl KillText {
         }
     }
 
-    /// Whether the server does not know this form, and refuses it whatever the target is.
+    /// Whether the server does not know this form and refuses it for any target.
     pub fn is_refused(&self, flags: Flags) -> bool {
         let is_mariadbs =
             self.has_grade || matches!(self.kill, Kill::User | Kill::QueryOfUser | Kill::QueryId);
         is_mariadbs && matches!(flags.server, Server::MySql(_))
     }
 
-    /// The same KILL of a thread with this id.
+    /// Returns the same KILL with this thread id as its target.
     pub fn of_thread(&self, id: u64) -> Vec<u8> {
         [&self.front, &self.words, id.to_string().as_bytes()].concat()
     }
 
-    /// A statement whose one value is the id that the target stands for.
+    /// Returns a statement whose only value is the id of the target.
     pub fn value(&self) -> Vec<u8> {
         [
             &self.front,
@@ -109,13 +109,13 @@ impl KillText {
         .concat()
     }
 
-    /// A KILL that reads the same target and hits nothing: no thread has the id 0.
+    /// Returns a KILL that evaluates the same target and kills nothing, because no thread has the id 0.
     pub fn of_nothing(&self) -> Vec<u8> {
         let (front, words) = (&self.front, &self.words);
         [front, words, &b" 0*("[..], &self.target, &b")"[..]].concat()
     }
 
-    /// The target with values in place of its placeholders; none where there are more or fewer.
+    /// Returns the KILL with values in place of its placeholders; none if their numbers differ.
     #[must_use]
     pub fn with_arguments(mut self, source: &DynamicSource, flags: Flags) -> Option<Self> {
         let mut target = Vec::new();
@@ -159,7 +159,7 @@ fn killed(target: &[u8], flags: Flags) -> Killed {
     }
 }
 
-/// Digits, which may stand in quotes.
+/// Reads an id from digits, which may be in quotes.
 fn id(token: Token, target: &[u8]) -> Killed {
     let digits = token.span.name(target);
     let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);

@@ -1,19 +1,19 @@
-//! What a statement is.
+//! The kind of a statement.
 
 use std::fmt;
 
-/// What a statement is, as far as routing, pooling and people care.
+/// The kind of a statement, for routing, pooling, rules and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum StatementKind {
     /// Nothing but space, comments and semicolons.
     #[default]
     Empty,
-    /// Begins like no statement that is known here.
+    /// The first word is not that of a known statement.
     Unknown,
-    /// Several statements; see [`crate::Facts::parts`].
+    /// Several statements; see [`crate::Facts::statements`].
     Multi,
-    /// SELECT, also in parentheses, behind WITH, joined by UNION.
+    /// SELECT, also in parentheses, after WITH, or joined by UNION.
     Select,
     /// `TABLE t`
     Table,
@@ -130,7 +130,7 @@ pub enum StatementKind {
 /// How a transaction begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Begin {
-    /// READ ONLY or READ WRITE; none where it is not said.
+    /// READ ONLY or READ WRITE; none if it is not given.
     pub mode: Option<AccessMode>,
     /// WITH CONSISTENT SNAPSHOT
     pub with_snapshot: bool,
@@ -145,7 +145,7 @@ pub enum AccessMode {
     ReadWrite,
 }
 
-/// What COMMIT or ROLLBACK adds; none where `completion_type` decides.
+/// The options of COMMIT or ROLLBACK; none if `completion_type` decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Finish {
     /// AND CHAIN, AND NO CHAIN
@@ -175,7 +175,7 @@ pub enum Xa {
     Recover,
 }
 
-/// What SHOW shows, as far as it matters where.
+/// What SHOW shows, as far as that matters for routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Show {
     /// SHOW WARNINGS: all of them.
@@ -198,8 +198,8 @@ pub enum Show {
     Processlist,
     /// SHOW PROFILE, SHOW PROFILES
     Profiles,
-    /// SHOW MASTER STATUS, SHOW REPLICA STATUS, SHOW BINLOG EVENTS, SHOW ENGINE and others that
-    /// tell about one server.
+    /// SHOW MASTER STATUS, SHOW REPLICA STATUS, SHOW BINLOG EVENTS, SHOW ENGINE and others about
+    /// one server.
     Server,
     /// SHOW GRANTS, SHOW PRIVILEGES, SHOW CREATE USER
     Grants,
@@ -207,14 +207,14 @@ pub enum Show {
     Schema,
 }
 
-/// Whether the statement that is explained runs.
+/// Whether EXPLAIN runs the statement that it explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Explain {
     /// It is only planned.
     Plan,
     /// It runs: EXPLAIN ANALYZE, MariaDB's ANALYZE.
     Run,
-    /// EXPLAIN FOR CONNECTION: that of another session.
+    /// EXPLAIN FOR CONNECTION: the statement of another session.
     Connection,
 }
 
@@ -233,7 +233,7 @@ pub enum Kill {
     QueryOfUser,
 }
 
-/// What DDL is about.
+/// The kind of object that a DDL statement changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Object {
@@ -263,7 +263,7 @@ pub enum Flush {
 }
 
 impl fmt::Display for StatementKind {
-    /// In SQL's own words, without the names: for logs, metrics and rules.
+    /// The SQL keywords, without names: for logs, metrics and rules.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Begin(begin) => begin.fmt(f),
@@ -323,7 +323,7 @@ impl StatementKind {
         }
     }
 
-    /// The words of the kinds that have no part that varies, or whose part they hide.
+    /// Returns the words of the kinds that need no formatting.
     const fn words(self) -> &'static str {
         match self {
             Self::Empty => "(empty)",

@@ -1,8 +1,8 @@
-//! Kinds by number: so that sets of them are bits, and somebody can be told which there are.
+//! Statement kinds by number, so that a set of kinds is a set of bits, and all kinds can be listed.
 
 use crate::kind::{Begin, Explain, Finish, Flush, Handler, Kill, Object, Show, StatementKind, Xa};
 
-/// Every kind, those of transactions without what they add; at the place of its number.
+/// Every kind, at the index of its number; kinds of transactions without options.
 const KINDS: &[StatementKind] = &[
     StatementKind::Empty,
     StatementKind::Unknown,
@@ -142,13 +142,13 @@ const KINDS: &[StatementKind] = &[
 ];
 
 impl StatementKind {
-    /// Every kind, with nothing added to those of transactions.
+    /// Iterates over every kind; kinds of transactions without options.
     pub fn all() -> impl Iterator<Item = StatementKind> {
         KINDS.iter().copied()
     }
 
-    /// Its number, below 128 and the same for `BEGIN` and `BEGIN READ ONLY`; for sets of kinds in
-    /// one process.
+    /// Returns its number, which is below 128 and the same for `BEGIN` and `BEGIN READ ONLY`; for sets of kinds
+    /// in one process.
     pub const fn number(self) -> u8 {
         match self {
             Self::Empty => 0,

@@ -1,7 +1,7 @@
-//! Bytes to tokens, as the servers' own lexers cut them (`lex_one_token` of `sql_lex.cc`).
+//! The lexer: it cuts bytes into tokens as the servers' own lexers do (`lex_one_token` of `sql_lex.cc`).
 //!
-//! A token is a kind and a range: nothing is copied. Comments are tokens too; executable comments
-//! are not, their content is. Whatever the bytes are, the lexer goes on to the end.
+//! A token is a kind and a range: nothing is copied. Comments are tokens too. An executable comment is
+//! not a token, but its content is cut into tokens. The lexer goes on to the end for any bytes.
 
 mod comment;
 mod literal;
@@ -23,17 +23,17 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(align(8))]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// The built-in function of this name.
     pub(crate) function: Function,
-    /// The keyword, when it is a [`TokenKind::Word`] that is one.
+    /// The keyword, if the token is a [`TokenKind::Word`] and a keyword.
     pub word: Word,
-    /// Where it stands.
+    /// Its range in the text.
     pub span: Span,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum TokenKind {
     /// Nothing follows.
@@ -95,16 +95,16 @@ pub enum TokenKind {
     Stray,
 }
 
-/// Before any statement's first byte.
+/// A position before the first byte of any statement.
 const NOWHERE: usize = usize::MAX;
 
-/// Whether what is being read stands in an executable comment.
+/// Whether the lexer is inside an executable comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     Plain,
-    /// Every server reads this.
+    /// Inside a comment that every server executes.
     Code,
-    /// Some servers do.
+    /// Inside a comment that some servers execute.
     Maybe,
 }
 
@@ -116,18 +116,18 @@ pub struct Lexer<'a> {
     flags: Flags,
     letters: &'static Letters,
     region: Region,
-    /// A word that begins here is a name, for a dot stands before it: `t.1a`, `t.select`.
+    /// A word that begins at this byte is a name, because a dot is before it: `t.1a`, `t.select`.
     name_start: usize,
-    /// An unquoted name ended here, so a dot right here separates.
+    /// An unquoted name ended at this byte, so a dot at this byte is a separator.
     word_end: usize,
-    /// A dollar tag did not come again.
+    /// A dollar tag was opened and not closed.
     has_lone_tag: bool,
     is_lost: bool,
     is_conditional: bool,
 }
 
 impl TokenKind {
-    /// Whether it is a value wherever it stands.
+    /// Whether it is a value at every place.
     pub const fn is_literal(self) -> bool {
         matches!(
             self,
@@ -137,7 +137,7 @@ impl TokenKind {
 }
 
 impl<'a> Lexer<'a> {
-    /// Starts at the first byte. What lies behind 4 GiB is not read, and the lexer is lost then.
+    /// Starts at the first byte. Text after 4 GiB is not read, and the lexer is then lost.
     pub fn new(text: &'a [u8], flags: Flags) -> Self {
         let read = &text[..text.len().min(u32::MAX as usize)];
         let is_readable = flags.charset != Charset::UNKNOWN || read.is_ascii();
@@ -155,30 +155,30 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// How it reads.
+    /// The settings with which it reads.
     pub(crate) const fn flags(&self) -> Flags {
         self.flags
     }
 
-    /// Goes on from this byte, where a statement begins, and reads otherwise from there.
+    /// Goes on from this byte, at which a statement begins, and reads with these settings from there.
     pub(crate) fn read_on_from(&mut self, at: usize, flags: Flags) {
         (self.at, self.flags) = (at, flags);
         self.letters = flags.charset.letters(flags.server);
         (self.name_start, self.word_end) = (NOWHERE, NOWHERE);
     }
 
-    /// Whether a string, quoted name or comment did not end, or might end elsewhere for some
-    /// server: the tokens behind it are a guess.
+    /// Whether a string, quoted name or comment did not end, or might end at another byte for some
+    /// server: the tokens after it are a guess.
     pub const fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Whether some of the code so far stands in a comment that only some servers execute.
+    /// Whether some of the code so far is in a comment that only some servers execute.
     pub const fn is_conditional(&self) -> bool {
         self.is_conditional
     }
 
-    /// The next token; [`TokenKind::End`] for ever at the end.
+    /// Returns the next token; at the end always [`TokenKind::End`].
     #[inline]
     pub fn token(&mut self) -> Token {
         let mut token = Token::default();
@@ -186,8 +186,8 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// The next token, written where it is kept: one that is returned is written in pieces and read
-    /// as a whole at once, which the processor waits for (a fifth of the time of a point select).
+    /// Writes the next token to the place where it is kept. A returned token would be written in pieces and read
+    /// as a whole at once, and the processor stalls on that (a fifth of the time of a point select).
     pub(crate) fn cut(&mut self, token: &mut Token) {
         // Most tokens have one space in front.
         self.at += usize::from(self.text.get(self.at) == Some(&b' '));
@@ -214,8 +214,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Tokens that begin with anything but a letter, a digit or a byte that stands alone. None
-    /// where an executable comment begins or ends.
+    /// Returns a token that does not begin with a letter, a digit or a single-byte token. None
+    /// if an executable comment begins or ends.
     #[inline(never)]
     fn other(&mut self, class: Class, byte: u8) -> Option<Token> {
         Some(match class {
@@ -250,7 +250,7 @@ impl<'a> Lexer<'a> {
         self.name_start == self.at
     }
 
-    /// The byte so many behind, 0 behind the end.
+    /// Returns the byte at this distance; 0 after the end.
     #[inline]
     fn peek(&self, ahead: usize) -> u8 {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
@@ -285,8 +285,8 @@ impl<'a> Lexer<'a> {
         self.take(TokenKind::End, 0)
     }
 
-    /// A token that should have ended before the text did. A name is taken for a string: it may
-    /// hold values.
+    /// Returns a token whose end is missing. A name without an end becomes a string, because it may
+    /// contain values.
     #[cold]
     fn unterminated(&mut self, kind: TokenKind) -> Token {
         self.is_lost = true;
@@ -319,7 +319,7 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// Where the word ends that goes on at `at`.
+    /// Returns the end of the word that continues at `at`.
     #[inline]
     fn behind_word(&self, mut at: usize) -> usize {
         if self.letters.has_pairs {
@@ -346,7 +346,7 @@ impl<'a> Lexer<'a> {
         at
     }
 
-    /// A word, or what only begins like one: `n'…'`, `x'…'`, `b'…'`, `_utf8'…'`.
+    /// Returns a word, or a literal that begins like a word: `n'…'`, `x'…'`, `b'…'`, `_utf8'…'`.
     fn prefixed(&mut self, byte: u8) -> Token {
         match (byte | 0x20, self.peek(1)) {
             (b'n', b'\'') if !self.is_behind_dot() => self.string(2, b'\''),
@@ -420,7 +420,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Every token up to the end, which is not among them.
+/// Iterates over all tokens; the end is not included.
 impl Iterator for Lexer<'_> {
     type Item = Token;
 

@@ -3,16 +3,16 @@
 //! ```text
 //!   bytes + flags ──► Lexer ──► tokens ──┬──► Facts     kind, access, uses, effects, names, SET
 //!                                        └──► Digest    normalised text, 64-bit hash
-//!   bytes + flags ──► FactsCache ──► Facts   of a text that differs from a known one in its values only
+//!   bytes + flags ──► FactsCache ──► Facts   of a text that differs from a cached one only in its values
 //!   bytes + facts + answers ──► rewrite   session functions become literals
 //! ```
 //!
-//! This is no parser: it accepts whatever the bytes are, and what it cannot follow it says to be
-//! unsure. The servers' lexers are followed to the byte (character sets with backslashes in their
-//! second bytes, executable comments, `sql_mode`), since a statement cut at another place than the
-//! server cuts it is a hole. What a statement does is told by tables of words and functions; where
-//! the two families or their versions differ, the careful reading is taken unless
-//! [`Flags::server`] says who reads.
+//! This is no parser: it accepts any bytes, and marks statements that it does not understand as
+//! unsure. It follows the servers' lexers to the byte (character sets with backslashes in their
+//! second bytes, executable comments, `sql_mode`), because a statement that is cut at another place than
+//! the server cuts it is a security hole. Tables of words and functions tell what a statement does. If the two
+//! families or their versions differ, the careful reading is taken, unless
+//! [`Flags::server`] names the server.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -90,45 +90,45 @@ pub use unquote::{unquote, user_variable_name};
 pub use uses::Uses;
 pub use words::Word;
 
-/// Facts and digest of a command, found in one pass. Keep one and read into it again and again.
+/// Facts and digest of a command, read in one pass. Keep one analysis and reuse it for each command.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// What is known of the command.
+    /// The facts of the command.
     pub facts: Facts,
     /// Its normalised text and hash.
     pub digest: Digest,
 }
 
 impl Analysis {
-    /// What a command's text says.
+    /// Returns the analysis of a command's text.
     pub fn of(text: &[u8], flags: Flags) -> Self {
         let mut analysis = Self::default();
         analysis.read(text, flags);
         analysis
     }
 
-    /// Reads a command's text; what was known of the last one is forgotten.
+    /// Reads a command's text, and replaces the results of the last command.
     pub fn read(&mut self, text: &[u8], flags: Flags) {
         self.digest.read(&mut self.facts, text, flags);
     }
 }
 
 impl Facts {
-    /// Reads a command's text; what was known of the last one is forgotten.
+    /// Reads a command's text, and replaces the results of the last command.
     pub fn read(&mut self, text: &[u8], flags: Flags) {
         self.clear();
         scan::Scan::new(text, flags, self, &mut ()).command();
     }
 }
 
-/// The facts of a command, in memory of their own.
+/// Returns the facts of a command.
 pub fn facts(text: &[u8], flags: Flags) -> Facts {
     let mut facts = Facts::default();
     facts.read(text, flags);
     facts
 }
 
-/// The digest of a command, in memory of its own.
+/// Returns the digest of a command.
 pub fn digest(text: &[u8], flags: Flags) -> Digest {
     Analysis::of(text, flags).digest
 }

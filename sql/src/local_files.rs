@@ -1,4 +1,4 @@
-//! The client's files that a text names: `LOAD DATA LOCAL INFILE '…'`, also in the text of a PREPARE or an EXECUTE
+//! Files of the client that a text names: `LOAD DATA LOCAL INFILE '…'`, also in the text of a PREPARE or an EXECUTE
 //! IMMEDIATE.
 
 use crate::flags::Flags;
@@ -8,10 +8,10 @@ use crate::words::Word;
 
 const INFILE: &[u8] = b"INFILE";
 
-/// How deep texts in texts are read.
+/// The largest depth of texts within texts that are read.
 const DEPTH_MAX: u32 = 4;
 
-/// The names of the client's files that a text may have its server ask for, as the text writes them.
+/// Returns the names, as written, of the client's files that a server may request because of this text.
 pub fn local_files(text: &[u8], flags: Flags) -> Vec<Vec<u8>> {
     let mut files = Vec::new();
     gather(text, flags, 0, &mut files);
@@ -45,14 +45,14 @@ fn gather(text: &[u8], flags: Flags, depth: u32, files: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Most texts do not, and need no reading.
+/// Whether the text contains INFILE at all. Most texts do not, and need no lexer.
 fn names_a_file(text: &[u8]) -> bool {
     let mut windows = text.windows(INFILE.len());
     windows.any(|window| window.eq_ignore_ascii_case(INFILE))
 }
 
-/// Whether a server may ask for the file `asked` because a text names `file`. A server gives the name in its own
-/// character set, so of names that are not ASCII the ASCII part is compared.
+/// Whether a server may request the file `asked` because a text names `file`. A server sends the name in its own
+/// character set, so if both names are not ASCII, only their ASCII bytes are compared.
 pub fn is_same_file(file: &[u8], asked: &[u8]) -> bool {
     let ascii = |name: &[u8]| -> Vec<u8> { name.iter().copied().filter(u8::is_ascii).collect() };
     file == asked || !file.is_ascii() && !asked.is_ascii() && ascii(file) == ascii(asked)

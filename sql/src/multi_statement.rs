@@ -1,15 +1,15 @@
-//! Several statements in one command, taken apart where the proxy has to know between two of them.
+//! Splits a command of several statements, if the proxy needs the result of one before the next is sent.
 
 use crate::{About, Facts, Flags, Lexer, Marks, Show, Span, StatementKind, TokenKind};
 
-/// Several statements of which others than the first, or the first by other means than a function,
-/// ask about what was before: each up to the last that asks, and the rest.
+/// Splits several statements if one of them asks about a previous statement (a function in the first statement
+/// does not count). Returns each statement up to the last that asks, and the rest.
 pub fn parts_that_ask(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
     parts(facts, text, flags, |at, kind| asks(facts, at, kind))
 }
 
-/// Several statements of which one kills, or may by a text that it prepares or runs: each up to the last of
-/// these and of those that ask, and the rest.
+/// Splits several statements if one of them has a KILL, or may have one in a text that it prepares or runs. Returns
+/// each statement up to the last that kills or asks, and the rest.
 pub fn parts_that_kill(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<Vec<u8>>> {
     let kills = |kind| match kind {
         StatementKind::Kill(_)
@@ -24,7 +24,7 @@ pub fn parts_that_kill(facts: &Facts, text: &[u8], flags: Flags) -> Option<Vec<V
     })
 }
 
-/// Whether a statement asks about what was before it.
+/// Whether a statement asks about a previous statement.
 fn asks(facts: &Facts, at: usize, kind: StatementKind) -> bool {
     let is_about_past = |about| {
         matches!(
@@ -51,7 +51,7 @@ fn asks(facts: &Facts, at: usize, kind: StatementKind) -> bool {
     shows || questions.any(|it| is_asked(it.statement_index) && is_about_past(it.about))
 }
 
-/// Each statement up to the last that has to be alone, and the rest.
+/// Returns each statement up to the last that has to be alone, and the rest.
 fn parts(
     facts: &Facts,
     text: &[u8],
@@ -70,7 +70,7 @@ fn parts(
         let begin = match borders.between(behind, part.span.start)[..] {
             [] => behind,
             [one] if at > 0 => one.end,
-            // Nothing stands between two: what the servers make an error of, and all behind it.
+            // An empty statement is an error for the servers: it stays together with the text after it.
             [first, ..] => {
                 texts.push(if at > 0 { rest(text, first.end) } else { text });
                 break;
@@ -87,15 +87,15 @@ fn parts(
     (texts.len() > 1).then(|| texts.into_iter().map(<[u8]>::to_vec).collect())
 }
 
-/// What the servers take for the statements that are left: without space in front.
+/// Returns the remaining text as the servers see it: without space in front.
 fn rest(text: &[u8], begin: u32) -> &[u8] {
     text.get(begin as usize..)
         .unwrap_or_default()
         .trim_ascii_start()
 }
 
-/// The semicolons of a text. Between them statements are whole, with the marks of the comment that they
-/// may stand in.
+/// The semicolons of a text. The text between two of them is a whole statement, with the marks of executable
+/// comments around it.
 struct Borders(Vec<Span>);
 
 impl Borders {
@@ -110,7 +110,7 @@ impl Borders {
         &self.0[begin..end]
     }
 
-    /// Where the first one stands that is not in front of a place.
+    /// Returns the position of the first semicolon that is not before `place`.
     fn behind(&self, place: u32) -> Option<u32> {
         self.0
             .iter()

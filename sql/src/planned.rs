@@ -1,5 +1,5 @@
-//! What may stand behind EXPLAIN without anything being done, and what the names in its answer mean:
-//! servers call tables by their aliases there.
+//! Statements that EXPLAIN can plan without side effects, and the tables that the names in its result mean:
+//! servers name tables by their aliases there.
 
 use std::borrow::Cow;
 
@@ -14,28 +14,28 @@ use crate::words::Word;
 /// A statement that may be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned<'a> {
-    /// As it was said, as far as it is planned; it changes data when it runs. None: [`Self::reading`] says
-    /// the same.
+    /// The statement itself, which changes data when it runs. None: only [`Self::reading`] is
+    /// planned.
     pub writing: Option<&'a [u8]>,
-    /// A SELECT of the rows that it reads; none where that cannot be made of it.
+    /// A SELECT of the rows that it reads; none if it cannot be converted to one.
     pub reading: Option<Cow<'a, [u8]>>,
 }
 
-/// A table of a statement, and what EXPLAIN calls it.
+/// A table of a statement, and its name in the result of EXPLAIN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedTable {
-    /// What it is called there: its alias, or its name.
+    /// Its name in the result: its alias, or else its name.
     pub alias: Vec<u8>,
-    /// The schema in front of its name, if one is said.
+    /// The schema in front of its name, if there is one.
     pub schema: Option<Vec<u8>>,
     /// Its name.
     pub table: Vec<u8>,
 }
 
 impl<'a> Planned<'a> {
-    /// Reads a command. None: servers might do more than plan it, or it has no plan that tells anything.
-    /// They evaluate functions that are constant to them, user variables and named locks among them, read
-    /// single rows, and run tables that are made of a SELECT; stored functions may do anything.
+    /// Reads a command. None: servers might do more than plan it, or its plan is of no use. During planning,
+    /// servers evaluate functions that they take for constant, such as user variables and named locks, read
+    /// single rows, and run derived tables. Stored functions may do anything.
     pub fn of(text: &'a [u8], facts: &Facts, flags: Flags) -> Option<Self> {
         const UNFIT: Marks = Marks::LOST
             .with(Marks::CROWDED)
@@ -45,7 +45,7 @@ impl<'a> Planned<'a> {
             .with(Marks::UNKNOWN_FUNCTION)
             .with(Marks::INTO_FILE)
             .with(Marks::INTO_VARIABLES);
-        // What the proxy's own session does not have, or others would feel.
+        // Uses that depend on state that the proxy's own session does not have, or that affect other sessions.
         const OWN: Uses = Uses::USER_VARIABLES
             .with(Uses::NAMED_LOCKS)
             .with(Uses::SEQUENCE)
@@ -92,7 +92,7 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// Whether a table is anybody's data, and none of the server's own.
+/// Whether a table contains data of users, and is not one of the server's own.
 fn is_data(table: &Mention, text: &[u8], flags: Flags) -> bool {
     let schema = match table.schema.is_empty() {
         true => flags.schema,
@@ -101,7 +101,7 @@ fn is_data(table: &Mention, text: &[u8], flags: Flags) -> bool {
     schema == Schema::Plain
 }
 
-/// The tables that a statement names, and what EXPLAIN calls them.
+/// Returns the tables that a statement names, and their names in the result of EXPLAIN.
 pub fn sources(text: &[u8], facts: &Facts, flags: Flags) -> Vec<PlannedTable> {
     let tokens: Vec<_> = tokens(text, flags).collect();
     let mentions = facts.mentions.iter();
@@ -123,7 +123,7 @@ pub fn sources(text: &[u8], facts: &Facts, flags: Flags) -> Vec<PlannedTable> {
     sources
 }
 
-/// What a table is called by the tokens behind its name.
+/// Returns the alias in the tokens after a table's name.
 fn alias(tokens: &[Token], text: &[u8]) -> Option<Vec<u8>> {
     let mut rest = tokens;
     if rest.first()?.word == Word::Partition {
@@ -145,7 +145,7 @@ fn tokens(text: &[u8], flags: Flags) -> impl Iterator<Item = Token> {
     lexer.filter(|token| !matches!(token.kind, TokenKind::Comment | TokenKind::Hint))
 }
 
-/// A statement's tokens, each with how many parentheses are open around it.
+/// A statement's tokens, each with the number of open parentheses around it.
 struct NestedTokens<'a> {
     text: &'a [u8],
     end: u32,
@@ -172,7 +172,7 @@ impl<'a> NestedTokens<'a> {
         }
     }
 
-    /// The first of these words from a token on that no parenthesis is around.
+    /// Returns the index of the first of these words outside of parentheses, from `from` on.
     fn find(&self, from: usize, words: &[Word]) -> Option<usize> {
         let rest = self.tokens.get(from..)?;
         let found = rest
@@ -197,13 +197,13 @@ impl<'a> NestedTokens<'a> {
         Span { start, end }.of(self.text)
     }
 
-    /// Whether some of it stands in a comment that servers execute: it cannot be cut.
+    /// Whether a part of it is in an executable comment, so that it cannot be cut.
     fn has_code(&self) -> bool {
         let text = self.slice(self.start(0), self.end);
         text.windows(3).any(|it| it == b"/*!" || it == b"*M!")
     }
 
-    /// A SELECT up to where it says how rows are locked.
+    /// Returns the text of a SELECT up to its locking clause.
     fn without_locks(&self) -> Option<&'a [u8]> {
         if self.has_code() {
             return None;
@@ -223,7 +223,7 @@ impl<'a> NestedTokens<'a> {
         None
     }
 
-    /// Whether a SELECT may stand where a table does: servers run those to plan the rest. What stands behind
+    /// Whether it may have a derived table: servers run its SELECT to plan the rest. A parenthesis after
     /// a comma may be one of several tables.
     fn may_have_derived_table(&self) -> bool {
         let is_open = |at: usize| {
@@ -251,9 +251,9 @@ impl<'a> NestedTokens<'a> {
         })
     }
 
-    /// What is made of one that writes: what reads several tables is planned as a SELECT alone, since planning
-    /// such a join reads single rows, and locks them. What cannot be read as one is planned if it is known to
-    /// have one table.
+    /// Returns what is planned for a statement that writes. With several tables only a SELECT is planned, because
+    /// planning such a join reads single rows, and locks them. If it cannot be converted to a SELECT, the statement
+    /// itself is planned if it is known to have one table.
     fn written(&self, whole: &'a [u8], reading: Option<(Vec<u8>, Tables)>) -> Option<Planned<'a>> {
         let has_select = (self.tokens.iter()).any(|(token, _)| token.word == Word::Select);
         Some(match reading {
@@ -269,7 +269,7 @@ impl<'a> NestedTokens<'a> {
         })
     }
 
-    /// FOR PORTION OF, behind the one table of a write of MariaDB's.
+    /// Whether FOR PORTION OF follows the only table of a write (MariaDB).
     fn has_portion(&self) -> bool {
         let behind = |at: usize| {
             let token = self.tokens.get(at + 1).map(|(token, _)| token);
@@ -300,7 +300,7 @@ impl<'a> NestedTokens<'a> {
         let rest = self.find(from, CONDITIONS);
         let end = rest.unwrap_or(self.tokens.len());
         let using = self.find(from, &[Word::Using]).filter(|at| *at < end);
-        // A join's USING stands behind a table that JOIN stands in front of.
+        // A USING after a JOIN belongs to the join.
         let using = using.filter(|at| self.join(from, *at).is_none());
         let (reading, tables) = self.select(using.unwrap_or(from) + 1, end, rest)?;
         let is_listed = using.is_some() || from > modified;
@@ -322,7 +322,7 @@ impl<'a> NestedTokens<'a> {
 
     /// SELECT * FROM tables [WHERE …]
     fn select(&self, from: usize, to: usize, rest: Option<usize>) -> Option<(Vec<u8>, Tables)> {
-        // FOR PORTION OF is no SELECT's.
+        // A SELECT has no FOR PORTION OF.
         if self.has_code() || self.find(from, &[Word::For]).is_some_and(|at| at < to) {
             return None;
         }
@@ -348,10 +348,10 @@ impl<'a> NestedTokens<'a> {
     }
 }
 
-/// Where the tables of an UPDATE or DELETE have ended.
+/// The words after the tables of an UPDATE or DELETE.
 const CONDITIONS: &[Word] = &[Word::Where, Word::Order, Word::Limit, Word::Returning];
 
-/// How many tables a statement writes to or reads.
+/// Whether a statement has one table or several.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tables {
     One,

@@ -1,13 +1,13 @@
-//! EXPLAIN SESSION, ROUTE, RULES, LANES and TIMES: statements that the proxy answers and no server knows.
+//! EXPLAIN SESSION, ROUTE, RULES, LANES and TIMES: the proxy answers these statements; servers do not know them.
 
 use crate::{Flags, Lexer, StatementKind, TokenKind};
 
-/// What a client asks the proxy about itself.
+/// A question of a client to the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyExplain {
     /// EXPLAIN SESSION
     Session,
-    /// EXPLAIN ROUTE, and where the statement begins.
+    /// EXPLAIN ROUTE, and the position at which the statement begins.
     Route(usize),
     /// EXPLAIN RULES
     Rules,
@@ -17,10 +17,10 @@ pub enum ProxyExplain {
     Times,
 }
 
-/// Whether a text asks the proxy; comments and space around the words do not matter. A table of the
-/// name `session` is described by DESCRIBE, or in backticks.
+/// Returns the question to the proxy, if the text is one; comments and space around the words do not matter. A
+/// table with the name `session` can be described by DESCRIBE, or in backticks.
 pub fn proxy_explain(text: &[u8], flags: Flags) -> Option<ProxyExplain> {
-    // Few statements begin so.
+    // Most statements begin with another byte and need no lexer.
     let first = text.trim_ascii_start().first()?;
     if !matches!(first, b'e' | b'E' | b'/' | b'-' | b'#') {
         return None;
@@ -35,7 +35,7 @@ pub fn proxy_explain(text: &[u8], flags: Flags) -> Option<ProxyExplain> {
     }
     let about = tokens.next()?.span;
     if about.of(text).eq_ignore_ascii_case(b"ROUTE") {
-        // Anything but a statement is the name of a column of a table called route.
+        // If no statement follows, ROUTE is the name of a table, and a column name may follow.
         let begin = about.end as usize;
         let facts = crate::facts(text.get(begin..)?, flags);
         let is_statement = !matches!(facts.kind, StatementKind::Unknown | StatementKind::Empty);

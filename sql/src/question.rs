@@ -1,5 +1,5 @@
-//! What a statement asks about the statement before it and about its connection: where the text
-//! calls `ROW_COUNT()`, `CONNECTION_ID()` and similar ones.
+//! Questions of a statement about the previous statement or about its connection: calls of
+//! `ROW_COUNT()`, `CONNECTION_ID()` and similar functions, and variables.
 
 use crate::functions::Function;
 use crate::span::Span;
@@ -8,17 +8,17 @@ use crate::uses::Uses;
 /// A call or a variable in the text whose value belongs to one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// What is asked.
+    /// The subject of the question.
     pub about: About,
-    /// How it is asked.
+    /// The form of the question.
     pub form: QuestionForm,
     /// The whole call, or the variable with its scope.
     pub span: Span,
-    /// In which of the command's statements it stands, counted from 0.
+    /// The index of its statement in the command, from 0.
     pub statement_index: u32,
 }
 
-/// What may be asked of a connection.
+/// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum About {
     /// `CONNECTION_ID()`
@@ -37,7 +37,7 @@ pub enum About {
     ErrorCount,
 }
 
-/// How a question is asked: the types of the answers differ.
+/// The form of a question, on which the type of the answer depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionForm {
     /// A function that is called.
@@ -47,7 +47,7 @@ pub enum QuestionForm {
 }
 
 impl About {
-    /// What a call of a function without arguments asks.
+    /// Returns the subject of a function's call without arguments.
     pub(crate) const fn of_function(function: Function) -> Option<Self> {
         Some(match function {
             Function::ConnectionId => Self::ConnectionId,
@@ -58,7 +58,7 @@ impl About {
         })
     }
 
-    /// What a session variable asks, by its name in lower case.
+    /// Returns the subject of a session variable, by its name in lower case.
     pub(crate) const fn of_variable(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"identity" | b"last_insert_id" => Self::LastInsertId,
@@ -69,7 +69,7 @@ impl About {
         })
     }
 
-    /// The bit that tells of it among what a statement uses.
+    /// Returns the bit for it in a statement's uses.
     pub const fn uses(self) -> Uses {
         match self {
             Self::ConnectionId | Self::PseudoThreadId => Uses::CONNECTION_ID,

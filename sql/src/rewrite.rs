@@ -1,9 +1,9 @@
-//! Answers in place of questions: `SELECT ROW_COUNT()` becomes a literal, so that a statement may
-//! run on another connection than the one before it.
+//! Replaces questions by their answers: `SELECT ROW_COUNT()` becomes a literal, so that a statement may
+//! run on another connection than the previous one.
 //!
-//! The literals have the types that both families give the calls themselves, to the byte of the
-//! column's definition (asked of MySQL 9.7 and MariaDB 10.11 and 11.8, as whole columns and inside
-//! forty kinds of expressions). Columns keep their names: the text that was there becomes an alias.
+//! The literals have the same types as the calls in both families, to the byte of the column's
+//! definition (checked with MySQL 9.7 and MariaDB 10.11 and 11.8, as whole columns and inside
+//! forty kinds of expressions). Columns keep their names: the original text becomes an alias.
 
 mod alias;
 mod column;
@@ -18,15 +18,15 @@ use crate::server::Server;
 use crate::uses::Uses;
 use alias::Writer;
 
-/// What is known of the connection that a session believes to be on. What is not known stays a
-/// question.
+/// The known answers for the connection on which a session believes to be. A question without a known
+/// answer is not replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Answers {
     /// `CONNECTION_ID()`
     pub connection_id: Option<u64>,
-    /// `@@pseudo_thread_id`: the same, unless the session has set it.
+    /// `@@pseudo_thread_id`: equal to the connection's id, unless the session has set it.
     pub pseudo_thread_id: Option<u64>,
-    /// `ROW_COUNT()`: rows changed, 0 behind a statement that changes none, -1 behind a result or an
+    /// `ROW_COUNT()`: rows changed, 0 after a statement that changes none, -1 after a result or an
     /// error.
     pub row_count: Option<i64>,
     /// `FOUND_ROWS()`
@@ -39,7 +39,7 @@ pub struct Answers {
     pub error_count: Option<u64>,
 }
 
-/// What questions are about, and SHOW WARNINGS and GET DIAGNOSTICS.
+/// The uses that questions, SHOW WARNINGS and GET DIAGNOSTICS have.
 const ASKED: Uses = Uses::CONNECTION_ID
     .with(Uses::ROW_COUNT)
     .with(Uses::FOUND_ROWS)
@@ -49,24 +49,24 @@ const ASKED: Uses = Uses::CONNECTION_ID
 /// A statement with answers in place of questions.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Rewritten {
-    /// The new text; none where nothing changes.
+    /// The new text; none if nothing changes.
     pub text: Option<Vec<u8>>,
-    /// What is still asked of the connection that the statement runs on.
+    /// What the statement still asks of the connection on which it runs.
     pub left: Uses,
 }
 
-/// Reads a command and answers what it asks; [`Facts::rewrite`] where the facts are known already.
+/// Reads a command and answers its questions; use [`Facts::rewrite`] if the facts are already known.
 pub fn rewrite(text: &[u8], flags: Flags, answers: &Answers) -> Rewritten {
     crate::facts(text, flags).rewrite(text, flags, answers)
 }
 
 impl Facts {
-    /// Answers what the command asks, of whose text and flags these are the facts.
+    /// Answers the questions of the command with this text and these flags.
     ///
-    /// Left as they are: questions behind the command's first statement, which ask about the
-    /// statements in front of them (but for the connection's id); `LAST_INSERT_ID()` beside
-    /// `LAST_INSERT_ID(expr)`, which changes it; the connection's id where it is compared with
-    /// what the server says about its own threads; everything where the text is not understood.
+    /// Not replaced: questions after the command's first statement, which ask about the statements
+    /// before them (except for the connection's id); `LAST_INSERT_ID()` if the command also has
+    /// `LAST_INSERT_ID(expr)`, which changes it; the connection's id if the command uses the server's
+    /// own threads, with which it may be compared; all questions if the text is not understood.
     pub fn rewrite(&self, text: &[u8], flags: Flags, answers: &Answers) -> Rewritten {
         let is_lost = self.marks.has(Marks::LOST);
         let moves_insert_id = self.moves_insert_id(text, flags);
@@ -101,7 +101,7 @@ impl Facts {
         }
     }
 
-    /// Whether the command calls LAST_INSERT_ID(expr) beside LAST_INSERT_ID().
+    /// Whether the command calls both LAST_INSERT_ID() and LAST_INSERT_ID(expr).
     fn moves_insert_id(&self, text: &[u8], flags: Flags) -> bool {
         let asks = |question: &Question| question.about == About::LastInsertId;
         if !self.questions.iter().any(asks) {
@@ -119,7 +119,7 @@ impl Facts {
         })
     }
 
-    /// The literal of a question's answer; none where it has to stay a question.
+    /// Returns the literal of a question's answer; none if the question has to stay.
     fn literal(&self, question: &Question, answers: &Answers) -> Option<Vec<u8>> {
         let is_connection = matches!(question.about, About::ConnectionId | About::PseudoThreadId);
         if is_connection && self.uses.has(Uses::THREADS | Uses::NAMED_LOCKS) {
@@ -149,14 +149,14 @@ fn is_whole(call: &[u8], flags: Flags) -> bool {
     !lexer.any(|token| is_mark(&token)) && !lexer.is_lost()
 }
 
-/// A connection's id: BIGINT(21) UNSIGNED NOT NULL for MySQL, which ignores the zeros, and INT(10)
+/// A connection's id: BIGINT(21) UNSIGNED NOT NULL for MySQL, which ignores leading zeros, and INT(10)
 /// UNSIGNED NOT NULL for MariaDB, which counts them.
 fn unsigned_of_ten(value: u64) -> Vec<u8> {
     format!("CAST({value:010} AS UNSIGNED)").into_bytes()
 }
 
 /// BIGINT(21) NOT NULL. MariaDB counts the digits and the sign, and makes nothing of either sign
-/// that has no other: so what is not negative is made from what is.
+/// that has no other: so a value that is not negative is written as ABS of a negative one.
 fn signed(value: i64) -> Vec<u8> {
     let negative = format!("CAST(-{:020} AS SIGNED)", value.unsigned_abs());
     if value < 0 {
@@ -166,7 +166,8 @@ fn signed(value: i64) -> Vec<u8> {
     }
 }
 
-/// MySQL warns of the call where it is read; it is never made here. The type stays the same.
+/// MySQL warns of the call when it parses it, so the call stays in the text; it is never evaluated. The type
+/// stays the same.
 fn still_warned_of(literal: &[u8]) -> Vec<u8> {
     [b"COALESCE(", literal, b",FOUND_ROWS())"].concat()
 }

@@ -1,4 +1,4 @@
-//! The walk over a statement's tokens: what is here, what is ahead, and who else watches.
+//! The pass over a statement's tokens: the current token, the next token, and a watcher that sees all tokens.
 
 use crate::doubts::Doubts;
 use crate::facts::{Facts, Marks};
@@ -8,63 +8,63 @@ use crate::server::Server;
 use crate::span::Span;
 use crate::words::Word;
 
-/// Sees every token of the walk in order, but for comments.
+/// Sees every token of the pass in order, except comments.
 pub(crate) trait Watcher {
-    /// `token` was passed; `ahead` comes next.
+    /// Is called after `token` was passed; `ahead` is the next token.
     fn token(&mut self, text: &[u8], token: Token, ahead: Token);
 }
 
-/// Nobody watches.
+/// A pass without a watcher.
 impl Watcher for () {
     #[inline]
     fn token(&mut self, _: &[u8], _: Token, _: Token) {}
 }
 
-/// A walk that notes facts.
+/// A pass over tokens that notes facts.
 pub(crate) struct Scan<'a, W> {
     pub text: &'a [u8],
     lexer: Lexer<'a>,
-    /// The token before.
+    /// The previous token.
     pub last: Token,
-    /// The token to look at.
+    /// The current token.
     pub here: Token,
-    /// The one behind it.
+    /// The next token.
     pub ahead: Token,
     pub facts: &'a mut Facts,
     watcher: &'a mut W,
-    /// How deep statements and queries are nested in one another.
+    /// The nesting depth of statements and queries.
     pub nesting: u32,
-    /// User variables that are named are read and set: CALL, LOAD DATA.
+    /// Whether a named user variable is both read and set: CALL, LOAD DATA.
     pub sets_variables: bool,
-    /// Blocks are run, not kept: MariaDB's compound statements.
+    /// Whether blocks run now and are not stored: MariaDB's compound statements.
     pub runs_block: bool,
-    /// The default schema, as statements before this one have left it.
+    /// The default schema after the previous statements.
     pub default_schema: DefaultSchema,
-    /// Who will read the statement.
+    /// The server that will read the statement.
     pub server: Server,
-    /// The common tables that can be seen from here.
+    /// The common tables that are visible here.
     pub common: Vec<CommonTable>,
-    /// Blanks between a function's name and its parenthesis say nothing.
+    /// Whether spaces between a function's name and its parenthesis are ignored.
     pub ignore_space: bool,
-    /// What statements of the command leave in doubt for those behind them.
+    /// The doubts that statements of the command cause for later ones.
     pub doubts_behind: Doubts,
 }
 
-/// The schema of names that name none.
+/// The schema of names that do not name one.
 pub(crate) struct DefaultSchema {
     pub class: Schema,
-    /// As the last USE of the command has named it; empty where there was none.
+    /// Its name in the last USE of the command; empty if there was none.
     pub name: Span,
 }
 
 /// A common table: of WITH.
 pub(crate) struct CommonTable {
     pub name: Span,
-    /// How many parentheses are open around its WITH, in the text that is walked over at once.
+    /// The number of open parentheses around its WITH, within the same pass.
     pub depth: u32,
 }
 
-/// Statements nested deeper are not followed, and unsure.
+/// The largest nesting depth. Statements that are nested deeper are not read, and count as unsure.
 pub(crate) const NESTING_MAX: u32 = 32;
 
 impl<'a, W: Watcher> Scan<'a, W> {
@@ -95,7 +95,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         scan
     }
 
-    /// Goes one token on and returns the one that was here. Stays at the end of the statement.
+    /// Goes to the next token and returns the passed one. Stays at the end of the statement.
     #[inline]
     pub fn advance(&mut self) -> Token {
         if self.is_at_end() {
@@ -105,7 +105,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// Goes one token on, over a semicolon too.
+    /// Goes to the next token, also past a semicolon.
     #[inline]
     pub fn step(&mut self) -> Token {
         if self.here.kind == TokenKind::End {
@@ -114,7 +114,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         self.pass()
     }
 
-    /// Goes one token on, which is not the last.
+    /// Goes to the next token. The current token must not be the end.
     fn pass(&mut self) -> Token {
         let passed = self.here;
         self.watcher.token(self.text, passed, self.ahead);
@@ -127,7 +127,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         passed
     }
 
-    /// In front of a row: passes its values, and rows behind it that have nothing but values.
+    /// At the start of a row: passes its values, and the rows after it that contain only values.
     pub fn skip_rows(&mut self) {
         let mut count = 0;
         while self.here.kind.is_literal() || self.here.word == Word::Null {
@@ -143,7 +143,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// Puts the next token that is no comment ahead.
+    /// Reads the next token that is no comment into `ahead`.
     #[inline]
     fn fetch(&mut self) {
         loop {
@@ -156,7 +156,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// The tokens of the statement from here on, without going there.
+    /// Returns the tokens of the statement from here on, without passing them.
     pub fn tokens_ahead(&self) -> impl Iterator<Item = Token> + use<'a, W> {
         let first = [self.here, self.ahead].into_iter();
         let rest = self
@@ -166,12 +166,12 @@ impl<'a, W: Watcher> Scan<'a, W> {
         first.chain(rest).take_while(is_inside)
     }
 
-    /// The token behind the one ahead.
+    /// Returns the token after `ahead`.
     pub fn third(&self) -> Token {
         self.tokens_ahead().nth(2).unwrap_or_default()
     }
 
-    /// How the statement here is read.
+    /// The settings with which the statement here is read.
     pub fn flags(&self) -> Flags {
         Flags {
             schema: self.default_schema.class,
@@ -180,7 +180,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// Reads on otherwise behind the statement that ends here.
+    /// Reads with other settings after the statement that ends here.
     pub fn read_on_as(&mut self, flags: Flags) {
         self.ignore_space = flags.ignore_space;
         let behind = self.here.span.end;
@@ -188,7 +188,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
             start: behind,
             end: self.ahead.span.start,
         };
-        // An executable comment may begin or end between the two: where depends on how it was read.
+        // If an executable comment begins or ends between the statements, its place depends on the settings.
         let skipped = skipped.of(self.text);
         let count = |mark: &[u8]| skipped.windows(mark.len()).filter(|it| *it == mark).count();
         let has_code = count(b"/*!") > 0 || count(b"/*M!") > 0;
@@ -200,7 +200,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         self.fetch();
     }
 
-    /// Notes what only the lexer knows, at the end.
+    /// Notes the lexer's marks at the end.
     pub fn finish(&mut self) {
         if self.lexer.is_lost() {
             self.facts.marks.add(Marks::LOST);
@@ -216,7 +216,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         matches!(self.here.kind, TokenKind::End | TokenKind::Semicolon)
     }
 
-    /// Goes on if this word is here.
+    /// Passes this word if it is the current token.
     pub fn take_word(&mut self, word: Word) -> bool {
         let is_here = self.here.word == word;
         if is_here {
@@ -225,7 +225,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         is_here
     }
 
-    /// Goes on if this kind of token is here.
+    /// Passes the current token if it has this kind.
     pub fn take_kind(&mut self, kind: TokenKind) -> bool {
         let is_here = self.here.kind == kind;
         if is_here {
@@ -234,7 +234,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         is_here
     }
 
-    /// Goes on while one of these words is here.
+    /// Passes tokens as long as they are among these words.
     pub fn skip_words(&mut self, words: &[Word]) {
         while words.contains(&self.here.word) {
             self.advance();
@@ -248,7 +248,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// Goes to this word or the end of the statement, and tells whether the word is here.
+    /// Goes to this word or the end of the statement. Returns whether the word is here.
     pub fn skip_to(&mut self, word: Word) -> bool {
         while !self.is_at_end() && self.here.word != word {
             self.advance();
@@ -256,7 +256,7 @@ impl<'a, W: Watcher> Scan<'a, W> {
         self.here.word == word
     }
 
-    /// Goes behind the parenthesis that closes the one here, if one is here.
+    /// Passes a parenthesis with its content, if one opens here.
     pub fn skip_parentheses(&mut self) {
         if self.here.kind != TokenKind::Open {
             return;
@@ -272,17 +272,17 @@ impl<'a, W: Watcher> Scan<'a, W> {
         }
     }
 
-    /// Whether a name may stand here.
+    /// Whether the current token may be a name.
     pub fn is_name(&self) -> bool {
         matches!(self.here.kind, TokenKind::Word | TokenKind::Quoted)
     }
 
-    /// Whether the name of a table may stand here. In MariaDB a dot may stand in front: the schema is the default.
+    /// Whether the name of a table may begin here. In MariaDB it may begin with a dot, which means the default schema.
     pub fn is_table_name(&self) -> bool {
         self.is_name() || self.here.kind == TokenKind::Dot
     }
 
-    /// Passes `name`, `.name`, `schema.name` or `catalog.schema.name`; the last two are told.
+    /// Passes `name`, `.name`, `schema.name` or `catalog.schema.name`. Returns schema and name.
     pub fn qualified_name(&mut self) -> (Span, Span) {
         let (mut schema, mut name) = (Span::default(), Span::default());
         if self.here.kind == TokenKind::Dot {

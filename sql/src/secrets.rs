@@ -1,30 +1,30 @@
-//! Passwords and hashes in statements about accounts and servers, masked for people's eyes.
+//! Masks passwords and hashes in statements about accounts and servers, before the statements are shown or logged.
 
 use std::borrow::Cow;
 
 use crate::flags::Flags;
 use crate::lexer::{Lexer, Token, TokenKind};
 
-/// Replaces a secret. MySQL's own logs have the same word, but without quotes.
+/// The text that replaces a secret. MySQL's own logs have the same word without quotes.
 const MASK: &[u8] = b"'<secret>'";
 
-/// Where a statement is, as far as secrets are concerned.
+/// Whether a secret may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expectation {
-    /// No secret is near.
+    /// No secret is expected.
     Nothing,
-    /// `IDENTIFIED` has come: each string up to the next account is a secret.
+    /// After `IDENTIFIED`: each string up to the next account is a secret.
     Identified,
-    /// The same, and the next string names a plugin.
+    /// After `IDENTIFIED WITH`: the next string names a plugin, later ones are secrets.
     Plugin,
-    /// `PASSWORD` has come: the string right behind it is a secret, and that behind `REPLACE`.
+    /// After `PASSWORD`: the next string is a secret, and so is the string after `REPLACE`.
     Password,
-    /// `PASSWORD FOR` has come: the string behind the equals sign is a secret.
+    /// After `PASSWORD FOR`: the string after the equals sign is a secret.
     PasswordFor,
 }
 
-/// A statement's text with `'<secret>'` in place of each password and hash: behind IDENTIFIED, in PASSWORD('…'),
-/// SET PASSWORD = '…', MASTER_PASSWORD = '…' and OPTIONS (PASSWORD '…').
+/// Returns a statement's text with `'<secret>'` in place of each password and hash: after IDENTIFIED, in
+/// PASSWORD('…'), SET PASSWORD = '…', MASTER_PASSWORD = '…' and OPTIONS (PASSWORD '…').
 pub fn mask_secrets(text: &[u8], flags: Flags) -> Cow<'_, [u8]> {
     if !may_have_secrets(text) {
         return Cow::Borrowed(text);
@@ -99,7 +99,7 @@ fn names_password(word: &[u8]) -> bool {
     })
 }
 
-/// Whether one of the words is there at all: most statements end here.
+/// Whether the text contains one of the words at all. Most statements do not, and need no lexer.
 fn may_have_secrets(text: &[u8]) -> bool {
     [&b"identified"[..], b"password"].iter().any(|word| {
         text.windows(word.len())

@@ -4,7 +4,7 @@
 /// 8.0.36, 101108 for 10.11.8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Server {
-    /// Not known, or several of different kinds: what only one family does counts as unsure.
+    /// Unknown, or several different servers: behaviour of only one family counts as unsure.
     #[default]
     Unknown,
     /// MySQL of this version.
@@ -13,7 +13,7 @@ pub enum Server {
     MariaDb(u32),
 }
 
-/// What a server makes of an executable comment.
+/// How a server treats an executable comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// Its content is part of the statement.
@@ -25,9 +25,9 @@ pub(crate) enum Gate {
 }
 
 impl Server {
-    /// What becomes of `/*!version …*/` (0: without a version) or, `for_mariadb`, `/*M!…*/`.
+    /// Returns how the server treats `/*!version …*/` (0: without a version) or, `for_mariadb`, `/*M!…*/`.
     ///
-    /// MariaDB takes 50700 to 99999 for features of MySQL that it lacks and reads on behind them.
+    /// MariaDB skips comments with versions 50700 to 99999, because they contain features of MySQL that it lacks.
     pub(crate) const fn gate(self, version: u32, for_mariadb: bool) -> Gate {
         let is_mysql_feature = matches!(version, 50_700..=99_999);
         match self {

@@ -1,8 +1,8 @@
-//! SET in all its spellings, by a grammar: what is assigned, in which scope, and whether the value
-//! can be assigned again elsewhere.
+//! A parser for SET in all its forms: what is assigned, in which scope, and whether the value
+//! can be assigned again on another connection.
 //!
-//! Nothing is refused. What is not understood becomes [`Target::Opaque`], and the session that
-//! said it stays where it is.
+//! No SET is refused. An assignment that is not understood becomes [`Target::Opaque`], and its session
+//! stays on its backend connection.
 
 pub(crate) mod assignment;
 mod value;
@@ -42,7 +42,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Whether the word here is the name of what is assigned.
+    /// Whether the word here is a name to which a value is assigned.
     fn is_assigned_next(&self) -> bool {
         matches!(
             self.ahead.kind,
@@ -88,10 +88,10 @@ impl<W: Watcher> Scan<'_, W> {
         });
     }
 
-    /// One assignment; false where it is not understood.
+    /// Reads one assignment; false if it is not understood.
     ///
-    /// A scope named once holds for what follows without one, but not for `@@x`: so both families
-    /// do it.
+    /// A scope also holds for the following assignments without a scope, but not for `@@x`, as in both
+    /// server families.
     fn assignment(&mut self, sticky: &mut Scope, is_for_statement: bool) -> bool {
         let start = self.here.span;
         if self.here.kind == TokenKind::UserVariable {
@@ -157,7 +157,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.set_variable(start, Scope::Implicit)
     }
 
-    /// name = value, keycache.name = value; the name is here.
+    /// name = value, keycache.name = value; the current token is the name.
     fn set_variable(&mut self, start: Span, scope: Scope) -> bool {
         let is_name = self.is_name() || self.here.kind == TokenKind::SystemVariable;
         if !is_name {
@@ -197,7 +197,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Variables whose setting does more than set them.
+    /// Notes variables for which SET has further effects.
     fn note_special(&mut self, name: Span, scope: Scope) {
         if !matches!(scope, Scope::Implicit | Scope::Session) {
             return;
@@ -221,7 +221,7 @@ impl<W: Watcher> Scan<'_, W> {
         true
     }
 
-    /// CHARACTER SET charset, CHARSET charset; SET or CHARSET is here.
+    /// CHARACTER SET charset, CHARSET charset; the current token is SET or CHARSET.
     fn set_character_set(&mut self, start: Span) -> bool {
         self.advance();
         let Some(value) = self.charset_value() else {
@@ -250,7 +250,7 @@ impl<W: Watcher> Scan<'_, W> {
         is_name.then(|| self.advance().span)
     }
 
-    /// TRANSACTION is here.
+    /// TRANSACTION …; the current token is TRANSACTION.
     fn set_transaction(&mut self, scope: Scope) {
         self.advance();
         self.note_scope(scope);
@@ -315,7 +315,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 }
 
-/// Whether setting a variable here is of no use on another connection, and cannot be repeated there.
+/// Whether a variable belongs to its connection, so that setting it on another connection is useless.
 fn is_bound(name: &[u8]) -> bool {
     matches!(
         name,

@@ -1,32 +1,32 @@
-//! Where in the statement something stands, and names without their quotes.
+//! Ranges in a statement, and names without their quotes.
 
 use std::borrow::Cow;
 
-/// A part of the statement's bytes, `start..end`. Empty where there is nothing to point at.
+/// A range of the statement's bytes, `start..end`. Empty if there is no such part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Span {
     /// The first byte.
     pub start: u32,
-    /// One behind the last byte.
+    /// The position after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The bytes it points at; none when `text` is not the statement it was made from.
+    /// Returns the bytes of the range; empty if the range is not within `text`.
     pub fn of(self, text: &[u8]) -> &[u8] {
         text.get(self.start as usize..self.end as usize)
             .unwrap_or_default()
     }
 
-    /// Whether it points at nothing.
+    /// Whether the range is empty.
     pub const fn is_empty(self) -> bool {
         self.start >= self.end
     }
 
-    /// The name it points at, without quotes and with doubled quotes made single: `` `a``b` `` is
+    /// Returns the name in the range, without quotes and with single quotes for doubled ones: `` `a``b` `` is
     /// a`b, `@'x'` and `@x` are x, `@@x` is x.
     ///
-    /// Backslash escapes inside `@'…'` are left as they stand.
+    /// Backslash escapes inside `@'…'` are not resolved.
     pub fn name(self, text: &[u8]) -> Cow<'_, [u8]> {
         let raw = self.of(text);
         let raw = raw

@@ -1,5 +1,5 @@
-//! The servers' own tables that tell about a session or a server: whoever reads them reads the state
-//! of the connection, or what no other server of the cluster would say.
+//! The servers' own tables about a session or a server. A statement that reads them reads the state of
+//! its connection, or data that differ between the servers of a cluster.
 
 use crate::flags::Schema;
 use crate::uses::Uses;
@@ -12,7 +12,7 @@ const VARIABLES: [&str; 3] = [
 ];
 /// Tables with user variables.
 const USER_VARIABLES: [&str; 2] = ["user_variables", "user_variables_by_thread"];
-/// Tables with what a session has done.
+/// Tables about the past statements of a session.
 const STATISTICS: [&str; 6] = [
     "optimizer_trace",
     "session_status",
@@ -21,7 +21,7 @@ const STATISTICS: [&str; 6] = [
     "profiling",
     "user_defined_functions_by_thread",
 ];
-/// Tables of `information_schema` with ids of threads; in the other schemas most tables have them.
+/// Tables of `information_schema` with ids of threads; in the other system schemas most tables have them.
 const THREADS: [&str; 9] = [
     "processlist",
     "innodb_trx",
@@ -34,7 +34,7 @@ const THREADS: [&str; 9] = [
     "tp_thread_state",
 ];
 
-/// What else of `information_schema` tells of the server, of whichever family, by the name's beginning.
+/// Further tables of `information_schema` about the server, in either family, by the beginning of the name.
 const SERVER: [&str; 21] = [
     "all_plugins",
     "client_statistics",
@@ -59,11 +59,11 @@ const SERVER: [&str; 21] = [
     "wsrep_",
 ];
 
-/// The shortest of the names that count without a schema: most tables end here.
+/// The length of the shortest name that counts without a schema. Most tables have shorter names.
 const NAME_BYTES_MIN: usize = "profiling".len();
 
-/// What is used where a table is read; `home` is the class of the default schema. Names that a table of
-/// anybody's may well have count in their schema only.
+/// Returns the uses of a statement that reads a table; `home` is the class of the default schema. Names that
+/// users' tables may well have count only in their system schema.
 pub(crate) fn of_table(schema: &[u8], name: &[u8], home: Schema) -> Uses {
     let class = match schema {
         [] if home == Schema::Plain && name.len() < NAME_BYTES_MIN => return Uses::NONE,

@@ -1,4 +1,4 @@
-//! Stored functions that are declared to read data and nothing else.
+//! Stored functions that the configuration declares to read data and do nothing else.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::facts::{Access, Effects, Facts, Marks, Mention, Role};
 use crate::kind::StatementKind;
 use crate::uses::Uses;
 
-/// Marks of statements of which a function is not all that is unsure.
+/// Marks of statements that are unsure for another reason than a function.
 const UNSURE: Marks = Marks::LOST
     .with(Marks::CROWDED)
     .with(Marks::CONDITIONAL)
@@ -14,8 +14,8 @@ const UNSURE: Marks = Marks::LOST
     .with(Marks::INTO_FILE)
     .with(Marks::INTO_VARIABLES);
 
-/// Names of functions: `rate` is one of any schema, `shop.rate` that schema's. Case matters in the
-/// schema only, as to most servers.
+/// Names of functions: `rate` is a function of any schema, `shop.rate` a function of that schema. Case matters
+/// only in the schema, as for most servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedFunctions {
     /// Schema, which may be empty, and name in lower case.
@@ -35,7 +35,7 @@ impl<'a> FromIterator<&'a str> for TrustedFunctions {
 }
 
 impl TrustedFunctions {
-    /// Whether a function is one of them. `schema` is empty where none is written.
+    /// Whether a function is trusted. `schema` is empty if the statement names none.
     fn has(&self, schema: &[u8], name: &[u8]) -> bool {
         let name = lower(name);
         let of_any = (Vec::new(), name.clone());
@@ -48,8 +48,8 @@ fn lower(name: &[u8]) -> Vec<u8> {
 }
 
 impl Facts {
-    /// Takes a SELECT for the read that it is if all functions that it calls and that are not built in
-    /// are trusted. `text` is what was read.
+    /// Marks a SELECT as a read if all functions that it calls are built in or trusted. `text` is the
+    /// statement's text.
     pub fn trust(&mut self, text: &[u8], trusted: &TrustedFunctions) {
         let is_open_to_doubt = self.kind != StatementKind::Select
             || self.access != Access::Unsure

@@ -1,11 +1,11 @@
-//! What quoted text means: string literals to bytes, user variables to names that can be compared.
+//! Removes quotes: string literals become bytes, user variables become names that can be compared.
 
 use std::borrow::Cow;
 
 use crate::flags::Flags;
 
-/// The bytes of a string literal (`'…'`, `"…"`, `N'…'`) in the client's character set; none where
-/// it is no whole literal. Escapes are those of the servers' `get_text` (`sql_lex.cc`).
+/// Returns the bytes of a string literal (`'…'`, `"…"`, `N'…'`) in the client's character set; none if
+/// it is no complete literal. Escapes are those of the servers' `get_text` (`sql_lex.cc`).
 pub fn unquote(literal: &[u8], flags: Flags) -> Option<Cow<'_, [u8]>> {
     let literal = match literal {
         [b'n' | b'N', rest @ ..] => rest,
@@ -20,12 +20,12 @@ pub fn unquote(literal: &[u8], flags: Flags) -> Option<Cow<'_, [u8]>> {
     Some(plain(content, quote, flags, !flags.no_backslash_escapes))
 }
 
-/// The name of a user variable (`@x`, `` @`x` ``, `@'x'`, `@"x"`), in lower case as far as it is
-/// ASCII. Equal names are equal variables.
+/// Returns the name of a user variable (`@x`, `` @`x` ``, `@'x'`, `@"x"`), with ASCII letters in lower
+/// case. Equal names are equal variables.
 ///
-/// Of names that are not all ASCII only those in UTF-8 are known, and different ones may be equal to a server: MySQL
-/// compares them without accents and case, MariaDB sometimes. None for what is no UTF-8 of at most three
-/// bytes a character, the servers' character set of names.
+/// A name that is not all ASCII must be in UTF-8 with at most three bytes a character, which is the servers'
+/// character set of names; otherwise the result is none. Different names of this sort may be equal for a server:
+/// MySQL compares them without accents and case, MariaDB sometimes.
 pub fn user_variable_name(variable: &[u8], flags: Flags) -> Option<Vec<u8>> {
     let name = variable.strip_prefix(b"@")?;
     let quote = name.first().copied();
@@ -50,7 +50,7 @@ pub fn user_variable_name(variable: &[u8], flags: Flags) -> Option<Vec<u8>> {
     is_readable.then(|| name.to_ascii_lowercase())
 }
 
-/// What stands between two quotes, with doubled quotes made single and escapes what they stand for.
+/// Returns the text between two quotes, with single quotes for doubled ones and with escapes resolved.
 fn plain(content: &[u8], quote: u8, flags: Flags, escapes: bool) -> Cow<'_, [u8]> {
     let is_special = |byte: &u8| *byte == quote || *byte == b'\\' && escapes;
     if !content.iter().any(is_special) {
@@ -79,7 +79,7 @@ fn plain(content: &[u8], quote: u8, flags: Flags, escapes: bool) -> Cow<'_, [u8]
     Cow::Owned(bytes)
 }
 
-/// What a backslash and this byte stand for. Those of LIKE keep theirs.
+/// Appends the meaning of a backslash and this byte. The escapes of LIKE keep their backslash.
 fn escape(byte: u8, bytes: &mut Vec<u8>) {
     match byte {
         b'n' => bytes.push(b'\n'),

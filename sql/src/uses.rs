@@ -15,9 +15,9 @@ bits! {
         CONNECTION_ID = 3,
         /// SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, `@@error_count`
         DIAGNOSTICS = 4,
-        /// `@x`; which ones is among the mentions.
+        /// `@x`; the mentions list the names.
         USER_VARIABLES = 5,
-        /// `@@x`, SHOW VARIABLES; which ones is among the mentions.
+        /// `@@x`, SHOW VARIABLES; the mentions list the names.
         VARIABLES = 6,
         /// `IS_FREE_LOCK`, `IS_USED_LOCK`
         NAMED_LOCKS = 7,
@@ -31,7 +31,7 @@ bits! {
         PREPARED = 11,
         /// `SLEEP`, `BENCHMARK`
         TIME = 12,
-        /// A wait for replication, or how far it has come.
+        /// A wait for replication, or its position.
         REPLICATION = 13,
         /// A handler opened before.
         HANDLER = 14,
@@ -41,10 +41,10 @@ bits! {
         SERVER_FILE = 16,
         /// A file on the client: LOAD DATA LOCAL.
         CLIENT_FILE = 17,
-        /// What the server says about its own threads: PROCESSLIST, performance_schema, sys.
+        /// Data of the server about its own threads: PROCESSLIST, performance_schema, sys.
         THREADS = 18,
-        /// What else each server has of its own: the schema mysql, `information_schema` where it tells
-        /// of the server, events, which replicas hold disabled.
+        /// Other data that differ between servers: the schema mysql, tables of `information_schema` about the
+        /// server, events, which are disabled on replicas.
         SERVER = 19,
     }
 }

@@ -1,24 +1,24 @@
-//! Words that mean something: keywords of both dialects and built-in functions, looked up by a hash
-//! table that the compiler builds.
+//! Known words: keywords of both dialects and names of built-in functions, in a hash table that the
+//! compiler builds.
 
 use crate::eight::{eight_at, first_of};
 use crate::functions::{Builtin, FUNCTIONS, Function, FunctionFamily, NEWER};
 use crate::server::Server;
 
-/// The grammar may go on with an operand, so a minus behind it is a sign and NULL is a value.
+/// An operand may follow the word, so a minus after it is a sign and NULL is a value.
 const X: u8 = 1;
-/// A parenthesis behind it is grammar, never the call of a stored function.
+/// A parenthesis after the word is grammar, and never the call of a stored function.
 const C: u8 = 2;
-/// Often the name of a column or table: keeps its case inside queries.
+/// The word is often the name of a column or table: it keeps its case inside queries.
 const N: u8 = 4;
-/// Words behind it that are often names are names.
+/// After the word, words that are often names are names.
 const Q: u8 = 8;
-/// Rows may begin here.
+/// Rows of values may begin with the word.
 const R: u8 = 16;
 
 macro_rules! words {
     ($($variant:ident $name:literal $flags:expr,)*) => {
-        /// A keyword of either dialect, as far as the grammar here asks for it by name.
+        /// A keyword of either dialect. Only keywords that the code here names have a variant of their own.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
         #[repr(u16)]
         #[allow(missing_docs)]
@@ -43,12 +43,12 @@ macro_rules! words {
 }
 
 impl Word {
-    /// Whether an operand may follow: what comes next starts an expression.
+    /// Whether an operand may follow, so that the next token begins an expression.
     pub(crate) const fn expects_operand(self) -> bool {
         WORD_FLAGS[self as usize] & X != 0
     }
 
-    /// Whether a parenthesis behind it is grammar.
+    /// Whether a parenthesis after it is grammar.
     pub(crate) const fn takes_parenthesis(self) -> bool {
         WORD_FLAGS[self as usize] & C != 0
     }
@@ -58,12 +58,12 @@ impl Word {
         WORD_FLAGS[self as usize] & N != 0
     }
 
-    /// Whether a query or another statement with columns begins here.
+    /// Whether a query or another statement with columns begins with it.
     pub(crate) const fn begins_query(self) -> bool {
         WORD_FLAGS[self as usize] & Q != 0
     }
 
-    /// Whether rows of values may begin here.
+    /// Whether rows of values may begin with it.
     pub(crate) const fn begins_rows(self) -> bool {
         WORD_FLAGS[self as usize] & R != 0
     }
@@ -323,7 +323,7 @@ words! {
     Xa "XA" 0,
 }
 
-/// Reserved words that the grammar here does not ask for, but digests and calls do.
+/// Reserved words without a variant of their own, which matter only for digests and calls.
 #[rustfmt::skip] // one name a line would hide the page
 const RESERVED: &[&str] = &[
     "ACCESSIBLE", "ADD", "AFTER", "ASC", "ASENSITIVE", "BEFORE", "BOTH", "CASCADE", "COLUMN",
@@ -341,7 +341,7 @@ const RESERVED: &[&str] = &[
     "DUALITY", "RELATIONAL", "WITHIN",
 ];
 
-/// Reserved words, and words of queries, behind which an expression may start.
+/// Reserved words, and words of queries, after which an expression may begin.
 #[rustfmt::skip] // one name a line would hide the page
 const OPERATORS: &[&str] = &[
     "BINARY", "MOD", "REGEXP", "RLIKE", "SQL_BIG_RESULT", "SQL_BUFFER_RESULT", "SQL_CACHE",
@@ -360,14 +360,14 @@ const TYPES: &[&str] = &[
     "SYSTEM",
 ];
 
-/// Functions that are called without parentheses, too.
+/// Functions that can also be called without parentheses.
 #[rustfmt::skip] // one name a line would hide the page
 const NILADIC: &[&str] = &[
     "CURRENT_DATE", "CURRENT_ROLE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER",
     "LOCALTIME", "LOCALTIMESTAMP", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
 ];
 
-/// What is known of a word.
+/// The entry of a word in the table.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     packed: Packed,
@@ -381,10 +381,10 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The function that a call by this name reaches on a server.
+    /// Returns the built-in function that a call by this name may reach on a server.
     ///
-    /// Where the server is not known and only one family has it, a name may be that of a stored
-    /// function; what the function does to the session is still taken for true.
+    /// If the server is unknown and only one family has the function, the name may be that of a stored
+    /// function. If the built-in function affects the session, it is returned all the same.
     pub fn function_for(&self, server: Server) -> Function {
         let is_harmless = matches!(
             self.function,
@@ -420,18 +420,18 @@ const NOTHING: Entry = Entry {
     family: FunctionFamily::Both,
 };
 
-/// A word's length and first and last eight bytes without regard to case: all of it, up to 16.
+/// A word's length and its first and last eight bytes, without case. Words of up to 16 bytes are complete.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Packed {
-    /// The first eight bytes, zeros behind a shorter word.
+    /// The first eight bytes, with zeros after a shorter word.
     head: u64,
     /// The last eight bytes of a word longer than eight.
     tail: u64,
     length: u8,
 }
 
-/// Clears the bit that tells upper case from lower case. Digits become control characters, which no
-/// word has, so no two words become alike that are not.
+/// Clears the bit for lower case. Digits become control characters, which no word has, so different words stay
+/// different.
 const UPPER: u64 = 0xdfdf_dfdf_dfdf_dfdf;
 
 impl Packed {
@@ -483,11 +483,11 @@ const SLOT_BITS: u32 = 12;
 const SLOTS: usize = 1 << SLOT_BITS;
 const ENTRIES_MAX: usize = 1024;
 
-/// The longest word there is; longer ones are names.
+/// The length of the longest known word; longer words are names.
 const WORD_BYTES_MAX: usize = 48;
 
 struct Table {
-    /// Index into `entries` by hash, 0 where there is none; collisions go to the next slot.
+    /// The index into `entries` by hash, 0 if there is no entry; collisions go to the next slot.
     slots: [u16; SLOTS],
     entries: [Entry; ENTRIES_MAX],
     count: usize,
@@ -549,7 +549,7 @@ impl Table {
         }
     }
 
-    /// The entry of a name, made when it is not there yet.
+    /// Returns the index of a name's entry, which is added if it does not exist.
     const fn entry_of(&mut self, name: &'static str) -> usize {
         let packed = Packed::of_name(name);
         let mut slot = packed.slot();
@@ -583,12 +583,12 @@ const fn same_bytes(one: &str, other: &str) -> bool {
     same
 }
 
-/// What is known of a word, in any case; an empty entry when it is only a name.
+/// Returns the entry of a word, without case; an empty entry if the word is only a name.
 pub(crate) fn find_word(word: &[u8]) -> &'static Entry {
     find_word_in(word, 0, word.len())
 }
 
-/// The same of the word that stands at `start..end` of a text.
+/// Returns the entry of the word at `start..end` of a text.
 #[inline(always)]
 pub(crate) fn find_word_in(text: &[u8], start: usize, end: usize) -> &'static Entry {
     let word = text.get(start..end).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! How many bytes the lexer looks at. Unit tests count them, to show that a long text is not read
-//! again and again. Other builds count nothing.
+//! Counts the bytes that the lexer reads, in unit tests only. The tests show that a long text is not read
+//! again and again.
 
 #[cfg(test)]
 use std::cell::Cell;
@@ -9,7 +9,7 @@ thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The lexer looked at so many bytes.
+/// Counts bytes that the lexer has read.
 #[inline(always)]
 pub(crate) fn count(bytes: usize) {
     #[cfg(test)]
@@ -18,7 +18,7 @@ pub(crate) fn count(bytes: usize) {
     let _ = bytes;
 }
 
-/// How many bytes the lexer looks at while `run` runs.
+/// Returns how many bytes the lexer reads while `run` runs.
 #[cfg(test)]
 pub(crate) fn bytes_read(run: impl FnOnce()) -> usize {
     let before = BYTES.get();

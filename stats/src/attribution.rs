@@ -11,18 +11,18 @@ use system::HashKeys;
 /// An account, and a default schema.
 #[derive(Debug, Default)]
 pub struct Attribution {
-    /// The account as servers write it; of a session whose login has passed through, what it called itself.
+    /// The account, in the servers' form; of a passed-through login, the user name that the client gave.
     pub account: String,
     /// Its user.
     pub user: String,
     /// The default schema; empty: none.
     pub schema: String,
-    /// Of all of these, keyed by the worker.
+    /// The hash of the fields above, with the worker's keys.
     hash: u64,
 }
 
 impl Attribution {
-    /// Hashed by `keys`, which all of a worker share.
+    /// An attribution with a hash by `keys`, which are the same for all of a worker.
     pub fn new(keys: &HashKeys, account: String, user: &str, schema: &[u8]) -> Self {
         let schema = String::from_utf8_lossy(schema).into_owned();
         Self {
@@ -33,18 +33,18 @@ impl Attribution {
         }
     }
 
-    /// The hash of both.
+    /// The hash of account and schema.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Memory, in bytes.
+    /// Its memory, in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.account.len() + self.user.len() + self.schema.len()
     }
 }
 
-/// A session's own: made anew when account or schema are others.
+/// The attribution of a session; made again when the account or the schema changes.
 #[derive(Default)]
 pub struct SessionAttribution(Option<CachedAttribution>);
 
@@ -55,7 +55,7 @@ struct CachedAttribution {
 }
 
 impl SessionAttribution {
-    /// That of an account and of values of now.
+    /// The attribution for an account and the session's present values.
     #[inline]
     pub fn of(
         &mut self,
@@ -84,7 +84,8 @@ impl CachedAttribution {
         Rc::ptr_eq(&self.values, values) && Arc::ptr_eq(&self.account, account)
     }
 
-    /// Other values are mostly of the same schema.
+    /// Reuses the attribution before if the schema is the same, because most changes of values do not concern the
+    /// schema.
     #[cold]
     fn made_of(
         before: Option<Self>,

@@ -1,71 +1,71 @@
-//! What is counted of statements that are alike.
+//! The counts of statements with the same digest.
 
 use std::time::Duration;
 
 use crate::spread::{bar_end, bar_of};
 
-/// A statement that has ended.
+/// The times, rows and bytes of a statement that has ended.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ended {
     /// Whether the reply was an ERR.
     pub has_failed: bool,
-    /// Rows of its result sets.
+    /// Rows in its result sets.
     pub rows_sent: u64,
-    /// Rows that it changed, by the OK packets.
+    /// Rows that it changed, as the OK packets tell.
     pub rows_affected: u64,
     /// Bytes of the command.
     pub bytes_in: u64,
     /// Bytes of the reply.
     pub bytes_out: u64,
-    /// In the proxy, before it left for its backend, and not in a queue.
+    /// Time in the proxy before the statement left for its backend, without queues.
     pub proxy: Duration,
-    /// Waiting for a connection, or for leave by a rule.
+    /// Time waiting for a connection, or for a rule's limit.
     pub queue: Duration,
-    /// From when it left until something of its reply came.
+    /// Time from leaving the proxy until the first part of the reply came.
     pub first_byte: Duration,
-    /// The same until all of it had come.
+    /// Time from leaving the proxy until the whole reply had come.
     pub backend: Duration,
-    /// When, since the process began.
+    /// When the statement ended, since the process began.
     pub at: Duration,
 }
 
-/// Sums of what statements that are alike were; times are in nanoseconds.
+/// Sums over statements with the same digest; times are in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many.
+    /// The number of statements.
     pub count: u64,
-    /// Of these, so many ended with an error.
+    /// How many of them ended with an error.
     pub errors: u64,
-    /// Rows of their results.
+    /// Rows in their results.
     pub rows_sent: u64,
-    /// Rows that they have changed, by the servers' word.
+    /// Rows that they changed, as the servers tell.
     pub rows_affected: u64,
     /// Bytes that came from clients.
     pub bytes_in: u64,
     /// Bytes of the replies.
     pub bytes_out: u64,
-    /// In the proxy, queues apart.
+    /// Time in the proxy, without queues.
     pub proxy_ns: u64,
-    /// In queues.
+    /// Time in queues.
     pub queue_ns: u64,
-    /// At backends, up to the first byte.
+    /// Time at backends, up to the first byte of the reply.
     pub first_byte_ns: u64,
-    /// At backends, up to the last byte.
+    /// Time at backends, up to the last byte of the reply.
     pub backend_ns: u64,
-    /// The fastest, from its arrival to its end.
+    /// The shortest time, from arrival to end.
     pub min_ns: u64,
-    /// The slowest.
+    /// The longest time, from arrival to end.
     pub max_ns: u64,
-    /// When the first had ended, since the process began.
+    /// When the first statement ended, since the process began.
     pub first_seen: Duration,
-    /// The same of the last.
+    /// When the last statement ended, since the process began.
     pub last_seen: Duration,
-    /// From arrival to end.
+    /// The histogram of times from arrival to end.
     bars: Bars,
 }
 
-/// How durations are spread: only bars that have some, each with its number in the highest byte and its
-/// count in the others. Most digests need few.
+/// A histogram of durations. Only bars that are not empty are stored, each with its number in the highest byte and its
+/// count in the other bytes. Most digests need few bars.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Bars(Vec<u64>);
 
@@ -73,14 +73,14 @@ const COUNT_BITS: u32 = 56;
 const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
 
 impl Ended {
-    /// From its arrival to its end.
+    /// The time from arrival to end.
     pub fn whole(&self) -> Duration {
         self.proxy + self.queue + self.backend
     }
 }
 
 impl Counts {
-    /// One more.
+    /// Counts one more statement.
     pub fn note(&mut self, ended: &Ended) {
         let whole = nanoseconds(ended.whole());
         if self.count == 0 {
@@ -103,7 +103,7 @@ impl Counts {
         self.bars.add(bar_of(whole), 1);
     }
 
-    /// Those of another worker, or of others that are put together with these.
+    /// Adds the counts of another worker, or of other rows.
     pub fn add(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -131,8 +131,8 @@ impl Counts {
         }
     }
 
-    /// What has come since they were `earlier`. The slowest of that is known where it is the slowest of all;
-    /// else it is up to a quarter too slow. When the first had ended is not known, nor how fast the fastest was.
+    /// The counts since they were `earlier`. The slowest statement is exact if it is the slowest of all; otherwise it
+    /// is up to a quarter too high. The end of the first statement and the fastest time are unknown.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut bars = Bars::default();
         for (bar, count) in self.bars.each() {
@@ -166,13 +166,13 @@ impl Counts {
         }
     }
 
-    /// All of their time, from arrival to end.
+    /// The sum of all times from arrival to end.
     pub fn whole_ns(&self) -> u64 {
         self.proxy_ns + self.queue_ns + self.backend_ns
     }
 
-    /// So many of a hundred took no longer, from arrival to end: never too little, and up to a quarter too
-    /// much. In nanoseconds.
+    /// The time within which this percentage of statements ended, from arrival to end: never too low, and up to a
+    /// quarter too high. In nanoseconds.
     pub fn percentile_ns(&self, percent: u64) -> u64 {
         let mut bars: Vec<_> = self.bars.each().collect();
         bars.sort_unstable();
@@ -186,8 +186,8 @@ impl Counts {
         end.unwrap_or(self.max_ns).min(self.max_ns)
     }
 
-    /// How many took about as long, from arrival to end: where a bar of the histogram ends, in nanoseconds,
-    /// if it does, and how many are in it; the shortest first.
+    /// The histogram of times from arrival to end: the upper end of each bar in nanoseconds (the last bar has none),
+    /// and the count in it; shortest times first.
     pub fn histogram(&self) -> Vec<(Option<u64>, u64)> {
         let mut bars: Vec<_> = self.bars.each().collect();
         bars.sort_unstable();
@@ -195,7 +195,7 @@ impl Counts {
         bars.map(|(bar, count)| (bar_end(bar), count)).collect()
     }
 
-    /// Memory of their own besides their size, in bytes.
+    /// Heap memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.bars.0.capacity() * size_of::<u64>()
     }

@@ -10,29 +10,29 @@ use crate::attribution::Attribution;
 use crate::messages::{MESSAGE_BYTES_MAX, shown_of};
 use crate::table::{Ran, shortened};
 
-/// So many kinds are told apart; those seen last are kept.
+/// The most kinds that are told apart; the most recent ones are kept.
 const ROWS_MAX: usize = 1000;
 
-/// Errors that are alike.
+/// Errors with the same number, account and backend.
 #[derive(Debug, Clone)]
 pub struct ErrorRow {
     /// Their number.
     pub number: u16,
     /// Their SQLSTATE; empty: unknown.
     pub sqlstate: String,
-    /// Whose statements ended so.
+    /// The account whose statements ended with this error.
     pub account: String,
     /// The account's user.
     pub user: String,
-    /// Where they ran; none: they reached no backend.
+    /// The backend; `None`: the statements reached no backend.
     pub backend: Option<Ran>,
-    /// How many.
+    /// The number of errors.
     pub count: u64,
-    /// When the first was told, since the process began.
+    /// When the first one came, since the process began.
     pub first_seen: Duration,
-    /// The same of the last.
+    /// When the last one came, since the process began.
     pub last_seen: Duration,
-    /// The last one's message; without what it quotes, where values may not be seen.
+    /// The message of the last one; without quoted parts, if values may not be shown.
     pub message: String,
 }
 
@@ -56,12 +56,12 @@ type ErrorKey = (u16, Option<BackendId>, String);
 #[derive(Debug, Default)]
 pub struct ErrorTable {
     rows: HashMap<ErrorKey, ErrorRow>,
-    /// Errors of kinds that have made room.
+    /// Errors of kinds whose rows were evicted.
     others: u64,
 }
 
 impl ErrorTable {
-    /// One more.
+    /// Counts an error.
     pub fn note(
         &mut self,
         failed: &Failed<'_>,
@@ -94,7 +94,7 @@ impl ErrorTable {
             row.sqlstate = String::from_utf8_lossy(&state).into_owned();
         }
         let message = shortened(failed.message, MESSAGE_BYTES_MAX);
-        // What comes from no backend is the proxy's own, which quotes names only.
+        // A message without a backend is the proxy's own, and quotes names only.
         let shows_values = shows_values || failed.backend.is_none();
         row.message = shown_of(failed.number, failed.sqlstate, message, shows_values);
     }
@@ -108,12 +108,12 @@ impl ErrorTable {
         }
     }
 
-    /// All of them, and how many others there were.
+    /// All errors, and the number of errors whose rows were evicted.
     pub fn snapshot(&self) -> (Vec<ErrorRow>, u64) {
         (self.rows.values().cloned().collect(), self.others)
     }
 
-    /// Errors of kinds that have made room.
+    /// All errors, and the number of errors whose rows were evicted.
     pub fn into_snapshot(self) -> (Vec<ErrorRow>, u64) {
         (self.rows.into_values().collect(), self.others)
     }

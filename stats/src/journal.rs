@@ -1,5 +1,5 @@
-//! The way to the logs of statements and logins: workers put entries into a bounded queue and never wait;
-//! who writes them is elsewhere.
+//! The queue to the logs of statements and logins. Workers put entries into a bounded queue and never wait;
+//! another thread writes them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,30 +8,30 @@ use std::time::SystemTime;
 
 use crate::slow::StatementView;
 
-/// Entries that may wait to be written.
+/// The most entries in the queue.
 const ENTRIES_MAX: usize = 16_384;
 
-/// Bytes of theirs.
+/// The most bytes of the entries in the queue.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Which log.
+/// The log that an entry belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
     /// Slow statements.
     Slow,
     /// Statements.
     Query,
-    /// Logins, ends of sessions, what administrators do.
+    /// Logins, ends of sessions, actions of administrators.
     Audit,
     /// Profiles of statements.
     Profiles,
 }
 
 impl Log {
-    /// Every one.
+    /// All logs.
     pub const ALL: [Self; 4] = [Self::Slow, Self::Query, Self::Audit, Self::Profiles];
 
-    /// Its section of the configuration.
+    /// Its section in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Slow => "slow_log",
@@ -42,23 +42,23 @@ impl Log {
     }
 }
 
-/// What is to be written.
+/// An entry in the queue.
 #[derive(Debug)]
 pub enum Entry {
     /// A statement.
     Statement(Log, Box<StatementView>),
-    /// What somebody has done.
+    /// An event for the audit log.
     Audit(Box<AuditEvent>),
-    /// A line that is ready.
+    /// A line in its final form.
     Line(Log, Box<str>),
-    /// Nothing: files are to be opened again, or it is over.
+    /// No entry: wakes the writer, to open files again or to end.
     Look,
 }
 
-/// What somebody has done.
+/// An event for the audit log.
 #[derive(Debug, Clone)]
 pub struct AuditEvent {
-    /// When.
+    /// When it happened.
     pub at: SystemTime,
     /// `login`, `login_failed`, `disconnect` or `administration`.
     pub event: &'static str,
@@ -66,17 +66,17 @@ pub struct AuditEvent {
     pub port: &'static str,
     /// The session's id.
     pub session: u32,
-    /// As whom.
+    /// The user.
     pub user: String,
-    /// From where.
+    /// The client's address.
     pub client: String,
-    /// The schema that was named.
+    /// The schema that the client named.
     pub schema: String,
-    /// What, or why; without values.
+    /// The action, or the cause; without values.
     pub detail: String,
 }
 
-/// How a log fares.
+/// The counts and the state of a log.
 #[derive(Debug, Default)]
 pub struct LogCounts {
     written: AtomicU64,
@@ -90,28 +90,28 @@ impl LogCounts {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// Entries that were not: too many waited, or they could not be written.
+    /// Entries that were lost: too many waited, or they could not be written.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Why nothing can be written now.
+    /// Why the log cannot be written now.
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         trouble.clone()
     }
 
-    /// So many more were written.
+    /// Counts written entries.
     pub fn note_written(&self, count: u64) {
         self.written.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// So many more were not.
+    /// Counts lost entries.
     pub fn note_dropped(&self, count: u64) {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// It cannot be written, or can be again; says whether that is new.
+    /// Notes that the log cannot be written, or can be again. Returns whether that is new.
     pub fn note_trouble(&self, trouble: Option<String>) -> bool {
         let mut known = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = known.is_some() != trouble.is_some();
@@ -131,7 +131,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal, and where its entries come out.
+    /// A journal, and the receiver of its entries.
     pub fn new() -> (Arc<Self>, Receiver<Entry>) {
         let (to, entries) = sync_channel(ENTRIES_MAX);
         let journal = Self {
@@ -144,12 +144,12 @@ impl Journal {
         (Arc::new(journal), entries)
     }
 
-    /// How a log fares.
+    /// The counts and the state of a log.
     pub fn counts(&self, log: Log) -> &LogCounts {
         &self.counts[log as usize]
     }
 
-    /// Puts an entry into the queue; one too many is dropped and counted.
+    /// Puts an entry into the queue. If the queue is full, the entry is dropped and counted.
     pub fn offer(&self, entry: Entry) {
         let Some(log) = entry.log() else {
             return;
@@ -162,34 +162,34 @@ impl Journal {
         }
     }
 
-    /// Whoever writes is woken. Where the queue is full nobody sleeps.
+    /// Wakes the writer. If the queue is full, the writer is awake already.
     fn wake(&self) {
         let _ = self.to.try_send(Entry::Look);
     }
 
-    /// Files are to be opened again, by the current settings.
+    /// Tells the writer to open the files again, by the current settings.
     pub fn reopen(&self) {
         self.is_to_reopen.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// Whether that has been said since this was last asked.
+    /// Whether the files are to be opened again. The call clears the request.
     pub fn is_to_reopen(&self) -> bool {
         self.is_to_reopen.swap(false, Ordering::AcqRel)
     }
 
-    /// What waits is written, and nothing any more.
+    /// Tells the writer to write the waiting entries, and then to end.
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// Whether that has been said.
+    /// Whether the writer is to end.
     pub fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Acquire)
     }
 
-    /// An entry has come out of the queue.
+    /// Notes that an entry was taken out of the queue.
     pub fn is_taken(&self, entry: &Entry) {
         if entry.log().is_some() {
             self.bytes.fetch_sub(entry.bytes(), Ordering::Relaxed);
@@ -198,7 +198,7 @@ impl Journal {
 }
 
 impl Entry {
-    /// Where it is to be written.
+    /// The log it belongs to.
     pub fn log(&self) -> Option<Log> {
         match self {
             Self::Statement(log, _) => Some(*log),
@@ -208,7 +208,7 @@ impl Entry {
         }
     }
 
-    /// Its memory.
+    /// Its memory, in bytes.
     fn bytes(&self) -> usize {
         match self {
             Self::Statement(_, it) => {

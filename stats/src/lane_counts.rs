@@ -1,5 +1,5 @@
-//! What has become of statements that might use shared lanes: counted by each worker for itself, and
-//! summed when somebody asks.
+//! The outcomes of statements that might use shared lanes. Each worker counts its own;
+//! the sums are made when an observer asks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,22 +9,22 @@ use route::lane_check::NotLaneable;
 /// One worker's counts. Only that worker writes.
 #[derive(Default)]
 pub struct LaneCounts {
-    /// Had their reply over a lane.
+    /// Statements whose reply came over a lane.
     used: Count,
-    /// Were on a lane, and were sent again on a connection of their own.
+    /// Statements that were on a lane, and were sent again over a connection of their own session.
     moved: Count,
-    /// Lanes whose first statement kept the others waiting for too long.
+    /// Lanes whose first statement kept the statements behind it waiting for too long.
     stalled: Count,
-    /// Those that used no lane, by reason, as in [`NotLaneable::ALL`].
+    /// Statements that used no lane, by reason, in the order of [`NotLaneable::ALL`].
     unused: [Count; NotLaneable::ALL.len()],
 }
 
-/// One number.
+/// One count.
 #[derive(Default)]
 struct Count(AtomicU64);
 
 impl Count {
-    /// Nobody else writes it: no locked instruction is needed.
+    /// Adds one. Only one thread writes, so no locked instruction is needed.
     fn add(&self) {
         let one_more = self.0.load(Ordering::Relaxed) + 1;
         self.0.store(one_more, Ordering::Relaxed);
@@ -40,41 +40,41 @@ impl Count {
 }
 
 impl LaneCounts {
-    /// Begins from nothing; for the worker that counts here.
+    /// Sets all counts to zero; only the worker that counts may call it.
     pub fn reset(&self) {
         let all = [&self.used, &self.moved, &self.stalled].into_iter();
         all.chain(&self.unused).for_each(Count::reset);
     }
 
-    /// A statement went over a lane.
+    /// Counts a statement that went over a lane.
     pub fn note_used(&self) {
         self.used.add();
     }
 
-    /// A statement was sent again over a connection of its own.
+    /// Counts a statement that was sent again over a connection of its own session.
     pub fn note_moved(&self) {
         self.moved.add();
     }
 
-    /// A lane stalled.
+    /// Counts a lane that stalled.
     pub fn note_stalled(&self) {
         self.stalled.add();
     }
 
-    /// A statement did not go over a lane, for this reason.
+    /// Counts a statement that did not go over a lane, with the reason.
     pub fn note_unused(&self, why: NotLaneable) {
         self.unused[why as usize].add();
     }
 }
 
-/// All workers' counts.
+/// The counts of all workers.
 #[derive(Default)]
 pub struct AllLaneCounts {
     workers: Mutex<Vec<Arc<LaneCounts>>>,
 }
 
 impl AllLaneCounts {
-    /// A worker that counts for itself.
+    /// Adds a worker; returns its counts.
     pub fn enter(&self) -> Arc<LaneCounts> {
         let counts = Arc::new(LaneCounts::default());
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ impl AllLaneCounts {
         counts
     }
 
-    /// What became of statements, and how many of them: those on a lane first.
+    /// The number of statements by outcome; those on a lane come first.
     pub fn sums(&self) -> Vec<(&'static str, String, u64)> {
         let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |of: &dyn Fn(&LaneCounts) -> u64| workers.iter().map(|it| of(it)).sum::<u64>();

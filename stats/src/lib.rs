@@ -5,11 +5,11 @@
 //!   a statement comes ─► digests   its digest, and the text of one that is new here
 //!   it has ended      ─► recorder: counts, errors, slow, profiles     a look-up, a few additions
 //!                     ─► journal, traces     bounded queues: the worker never waits for a writer
-//!   an observer asks  ─► telling   copies in pieces; the whole table if it is emptied
+//!   an observer asks  ─► snapshot  copies in pieces; the whole table if it is emptied
 //!                     ─► merged, tallied   the rows of all workers, put together
 //! ```
 //!
-//! [`plans`] keeps how servers say that they run the digests, and which indexes there are.
+//! [`plans`] keeps the servers' plans for the digests, and the indexes that exist.
 
 pub mod attribution;
 pub mod counts;

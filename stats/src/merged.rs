@@ -18,19 +18,19 @@ use crate::table::DigestRow;
 
 /// The statistics of statements of all workers, merged.
 pub struct MergedStatementStats {
-    /// Digests, those that have taken the longest in all first.
+    /// Digests; those that took the most time in total come first.
     pub digests: Vec<Arc<DigestRow>>,
-    /// Digests that have made room for others, all together, and how many rows they were.
+    /// The sum of the counts of evicted digests, and the number of their rows.
     pub remainder: (Counts, u64),
     /// Errors, the most frequent first.
     pub errors: Vec<Arc<ErrorRow>>,
-    /// Errors of kinds that have made room for others.
+    /// Errors of kinds whose rows were evicted.
     pub other_errors: u64,
     /// Slow statements, the latest first.
     pub slow: Vec<Arc<StatementView>>,
     /// Profiles, the latest first.
     pub profiles: Vec<Arc<ProfileView>>,
-    /// When the process began, by the clock of now.
+    /// When the process began, by the present wall clock.
     pub began: Timestamp,
 }
 
@@ -49,7 +49,7 @@ impl Default for MergedStatementStats {
 }
 
 impl MergedStatementStats {
-    /// Takes what workers have told.
+    /// Takes in the workers' answers.
     pub fn take(&mut self, view: StatementStatsView) {
         let began = view.began.and_then(|began| began.try_into().ok());
         self.began = began.unwrap_or(Timestamp::UNIX_EPOCH);
@@ -71,13 +71,13 @@ impl MergedStatementStats {
         }
     }
 
-    /// The time of day of a moment of the process, in UTC.
+    /// The UTC time of a moment since the process began.
     pub fn time(&self, at: Duration) -> String {
         let time = self.timestamp(at);
         time.strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
-    /// The same in seconds since 1970.
+    /// The same moment in seconds since 1970.
     pub fn second(&self, at: Duration) -> i64 {
         self.timestamp(at).as_second()
     }
@@ -87,12 +87,12 @@ impl MergedStatementStats {
     }
 }
 
-/// What is counted together, whichever worker has counted it.
+/// The key under which the rows of different workers are merged.
 #[derive(Clone)]
 pub struct Alike(u64, Option<BackendId>, Arc<Attribution>);
 
 impl Alike {
-    /// Those of a row.
+    /// The key of a row.
     pub fn of(row: &DigestRow) -> Self {
         let ran = row.backend.as_ref().map(|ran| ran.backend);
         Self(row.digest, ran, Arc::clone(&row.attribution))

@@ -1,30 +1,30 @@
-//! Messages of servers, as far as they may be seen where values may not.
+//! Servers' error messages in the form that may be shown where values of statements must stay hidden.
 //!
-//! Any statement can say SIGNAL with any number and any text, so nothing of a message is shown because of how it
-//! looks: it is shown if it is, with names in its places, what servers say with this number; else what they say is shown in
-//! its stead, without what stands in its places; else nothing is.
+//! SIGNAL can send any number with any text, so a message is never shown because of its look alone. If it is a known
+//! text of its number with names in the variable places, it is shown. If it is another known text of its number, it is
+//! shown with the variable places left out. Otherwise it is not shown.
 
 /// Longer messages are cut.
 pub const MESSAGE_BYTES_MAX: usize = 512;
 
-/// What stands for what is not shown.
+/// The text in place of hidden parts.
 const LEFT_OUT: &str = "...";
 
-/// A message as it may be seen, with its SQLSTATE.
+/// The message that may be shown; the SQLSTATE helps to recognise messages of applications.
 pub fn shown_of(
     number: u16,
     sqlstate: Option<[u8; 5]>,
     message: String,
     shows_values: bool,
 ) -> String {
-    // With such a one an application speaks.
+    // SQLSTATE class 45 means that an application raised the error with SIGNAL.
     match sqlstate.is_some_and(|it| it.starts_with(b"45")) && !shows_values {
         true => LEFT_OUT.to_owned(),
         false => shown(number, message, shows_values),
     }
 }
 
-/// A message as it may be seen.
+/// The message that may be shown.
 pub fn shown(number: u16, message: String, shows_values: bool) -> String {
     if shows_values {
         return message;
@@ -40,7 +40,7 @@ pub fn shown(number: u16, message: String, shows_values: bool) -> String {
     }
 }
 
-/// `error N: TEXT` as it may be seen; anything else is the proxy's own.
+/// The text of `error N: TEXT` that may be shown. Any other text comes from the proxy itself, and is shown.
 pub fn shown_failure(why: &str) -> String {
     let said = why
         .strip_prefix("error ")
@@ -62,7 +62,7 @@ fn texts_of(list: MessageTable, number: u16) -> &'static [&'static str] {
     found.map_or(&[], |(_, said)| said)
 }
 
-/// Whether a message is as its server writes it, with a name in each of its places.
+/// Whether a message is this known text, with a name in each variable place.
 fn is_written(known: &str, message: &str) -> bool {
     let mut pieces = known.split('%');
     let first = pieces.next().unwrap_or_default();
@@ -82,14 +82,15 @@ fn is_written(known: &str, message: &str) -> bool {
     rest.is_empty()
 }
 
-/// Whether it may be the name of something, or several with dots between them.
+/// Whether a text may be a name, or several names with dots between them.
 fn is_name(text: &str) -> bool {
     let is_in_name =
         |it: char| it.is_alphanumeric() || matches!(it, '_' | '$' | '.' | '-' | ':' | '#' | '%');
     (1..=200).contains(&text.len()) && text.chars().all(is_in_name)
 }
 
-/// Whether a message, which may have been cut, is so with whatever in its places. Nothing of it is shown for that.
+/// Whether a message, which may have been cut, is this known text with anything in the variable places. The variable
+/// parts themselves are never shown.
 fn fits(known: &str, message: &str) -> bool {
     let is_cut = message.len() >= MESSAGE_BYTES_MAX;
     let mut pieces = known.split('%');
@@ -106,10 +107,10 @@ fn fits(known: &str, message: &str) -> bool {
     rest.is_empty() || is_cut || message.ends_with(known.rsplit('%').next().unwrap_or_default())
 }
 
-/// Messages that quote names of tables, columns, users and the like, and no values: `%` stands for one.
+/// Messages that quote names of tables, columns, users and the like, and no values. `%` stands for a name.
 ///
-/// Not among them are 1052, 1054, 1060 and 1109: what is a value to its author, `"john"`, is the name of a column to a
-/// server with ANSI_QUOTES, and the name of a column that is a literal is the literal.
+/// 1052, 1054, 1060 and 1109 are not among them. A server with ANSI_QUOTES takes `"john"`, a value to its author, for
+/// the name of a column; and a column that is a literal has the literal as its name.
 const QUOTES_NAMES: MessageTable = &[
     (1007, &["Can't create database '%'; database exists"]),
     (1008, &["Can't drop database '%'; database doesn't exist"]),
@@ -194,7 +195,7 @@ const QUOTES_NAMES: MessageTable = &[
     ),
 ];
 
-/// Messages that have values in them: `%` stands for one, or for a name that may be one.
+/// Messages with values in them. `%` stands for a value, or for a name that may be a value.
 const QUOTES_VALUES: MessageTable = &[
     (1021, &["Disk full %"]),
     (1022, &["Can't write; duplicate key in table '%'"]),
@@ -265,7 +266,7 @@ const QUOTES_VALUES: MessageTable = &[
         1153,
         &["Got a packet bigger than 'max_allowed_packet' bytes"],
     ),
-    // The proxy's own, with the backend's name and what the system says.
+    // A message of the proxy itself, with the backend's name and the system's error.
     (1158, &["Lost connection to backend %"]),
     (
         1205,
@@ -543,7 +544,7 @@ mod tests {
             assert_eq!(shown(number, message.to_owned(), false), message);
         }
         for (number, message, expected) in [
-            // By SIGNAL.
+            // A text sent with SIGNAL.
             (1146, "no credit for s3cr3t", "..."),
             (
                 1146,

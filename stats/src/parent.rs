@@ -1,4 +1,4 @@
-//! To which trace a statement says that it belongs: by W3C's `traceparent`, in a query attribute of that name
+//! The trace that a statement says it belongs to: W3C's `traceparent`, in a query attribute of that name
 //! or in a comment in sqlcommenter's style.
 
 use sql::Facts;
@@ -6,28 +6,28 @@ use wire::attribute::QueryAttribute;
 
 const NAME: &[u8] = b"traceparent";
 
-/// `00-` and 32 digits, `-` and 16, `-` and 2.
+/// The length of `00-` with 32 digits, `-` with 16 digits, `-` with 2 digits.
 const TEXT_BYTES: usize = 55;
 
-/// The span in which a statement was said.
+/// The client's span that a statement belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
-    /// Of all spans that belong together.
+    /// The id of the trace.
     pub trace_id: [u8; 16],
-    /// Of the one that the statement's is within.
+    /// The id of the parent span.
     pub span_id: [u8; 8],
-    /// Whether it is kept.
+    /// Whether the trace is sampled.
     pub is_sampled: bool,
 }
 
 impl TraceParent {
-    /// What a query attribute says.
+    /// The parent in a query attribute.
     pub fn of_attributes(attributes: &[QueryAttribute<'_>]) -> Option<Self> {
         let mut named = attributes.iter().filter(|it| it.name == NAME);
         Self::parse(&named.next()?.value)
     }
 
-    /// What a comment says: `/*traceparent='00-...'*/`.
+    /// The parent in a comment: `/*traceparent='00-...'*/`.
     pub fn of_comments(text: &[u8], facts: &Facts) -> Option<Self> {
         let comments = facts.comments.iter().filter(|it| !it.is_hint);
         comments
@@ -42,7 +42,7 @@ impl TraceParent {
         Self::parse(value.strip_prefix(b"'")?.get(..TEXT_BYTES)?)
     }
 
-    /// Reads `00-TRACE-SPAN-FLAGS`. Later versions may have more behind it.
+    /// Reads `00-TRACE-SPAN-FLAGS`. Later versions may have more after it.
     fn parse(text: &[u8]) -> Option<Self> {
         let (head, rest) = text.split_at_checked(TEXT_BYTES)?;
         let version = hexadecimal::<1>(head.get(..2)?)?;
@@ -67,7 +67,7 @@ impl TraceParent {
     }
 }
 
-/// Small digits only, as the standard has it.
+/// Reads lower-case digits only, as the standard requires.
 fn hexadecimal<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -82,7 +82,7 @@ fn hexadecimal<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     (text.len() == 2 * N).then_some(bytes)
 }
 
-/// Whether spans tell of a statement: of its trace's the one who began it has decided.
+/// Whether a statement gets spans. For a statement that belongs to a client's trace, the client has decided.
 pub fn is_traced(
     sample_one_in: u32,
     parent: Option<&TraceParent>,

@@ -1,17 +1,18 @@
-//! When the process began, by the clock on the wall.
+//! When the process began, by the wall clock.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Less is no setting of the clock: two clocks cannot be read at once.
+/// Smaller differences do not mean that the clock was set, because two clocks cannot be read at the same moment.
 const STEP_MIN: Duration = Duration::from_secs(1);
 
-/// The same whenever it is asked, so that times told of it stay as they are; another one once the clock was set.
+/// The start of the process, the same at each call, so that times computed from it do not change; another one after the
+/// clock was set.
 #[derive(Debug, Default)]
 pub struct ProcessStart(Mutex<Option<SystemTime>>);
 
 impl ProcessStart {
-    /// `clock` and `run` are of one moment: the time, and how long the process has run.
+    /// The start of the process. `clock` and `run` are of one moment: the time, and how long the process has run.
     pub fn by(&self, clock: SystemTime, run: Duration) -> SystemTime {
         let by_now = clock.checked_sub(run).unwrap_or(SystemTime::UNIX_EPOCH);
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);

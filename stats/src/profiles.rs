@@ -1,56 +1,56 @@
-//! Profiles: what statements have cost their backends. Each worker keeps the latest; how many there were,
-//! what they have cost, and what was left out, all workers count together.
+//! Profiles: the cost of statements on their backends. Each worker keeps its latest profiles. The number of profiles,
+//! their cost, and what was left out, are counted for all workers together.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The memory of one worker's profiles.
+/// The most memory of one worker's profiles, in bytes.
 const BYTES_MAX: usize = 4 << 20;
 
-/// A statement, and what its backend has told of it.
+/// A statement, and what its backend told about it.
 #[derive(Debug, Clone)]
 pub struct ProfileView {
-    /// When, since the process began.
+    /// When it ended, since the process began.
     pub at: Duration,
-    /// The id of its session, as its client sees it.
+    /// The id of its session that the client sees.
     pub session: u32,
     /// `Query`, `Execute` or `Bulk execute`.
     pub command: &'static str,
-    /// Who has chosen it: `chance`, `hint`, or a rule's name.
+    /// What chose the statement: `chance`, `hint`, or the name of a rule.
     pub chosen_by: Arc<str>,
-    /// The account as servers write it.
+    /// The account, in the servers' form.
     pub account: String,
-    /// The default schema; none: there is none.
+    /// The default schema, if there is one.
     pub schema: Option<String>,
-    /// Where it ran.
+    /// The backend that it ran on.
     pub backend: Option<String>,
     /// The hash of its normalised text.
     pub digest: u64,
-    /// Its normalised text; as it was said, where values may be told.
+    /// Its normalised text; with values, if values may be shown.
     pub query: String,
     /// The tag that a rule has set.
     pub tag: Option<Box<str>>,
-    /// How long its backend had it.
+    /// Time at its backend.
     pub taken: Duration,
     /// Rows of its result.
     pub rows: u64,
-    /// Rows that it has changed.
+    /// Rows that it changed.
     pub affected_rows: u64,
-    /// Rows that its backend has looked at, where it was asked and knows.
+    /// Rows that its backend examined, if the backend was asked and knows.
     pub rows_examined: Option<u64>,
-    /// What it has warned of.
+    /// The number of its warnings.
     pub warnings: u16,
     /// The number of its error.
     pub error: Option<u16>,
-    /// What has changed of SHOW STATUS: a JSON object, where that was asked.
+    /// The changes in SHOW STATUS: a JSON object, if that was asked for.
     pub status: Option<String>,
     /// Other answers: a JSON array.
     pub results: String,
-    /// How many statements the proxy has sent for it.
+    /// How many statements the proxy sent for the profile.
     pub sent: u32,
-    /// How long these have taken.
+    /// How long those statements took.
     pub cost: Duration,
 }
 
@@ -77,13 +77,13 @@ pub struct ProfileRing {
 }
 
 impl ProfileRing {
-    /// It may have so many from now on.
+    /// Sets the most profiles to keep.
     pub fn resize(&mut self, count_max: usize) {
         self.count_max = count_max;
         self.make_room();
     }
 
-    /// One more; the oldest make room.
+    /// Adds a profile; the oldest ones are dropped if there is no room.
     pub fn note(&mut self, profile: Arc<ProfileView>) {
         self.bytes += profile.bytes();
         self.latest.push_back(profile);
@@ -99,33 +99,33 @@ impl ProfileRing {
         }
     }
 
-    /// All of them.
+    /// All profiles.
     pub fn snapshot(&self) -> Vec<Arc<ProfileView>> {
         self.latest.iter().map(Arc::clone).collect()
     }
 
-    /// The same, which are forgotten.
+    /// Takes all profiles out.
     pub fn take(&mut self) -> Vec<Arc<ProfileView>> {
         self.bytes = 0;
         std::mem::take(&mut self.latest).into()
     }
 }
 
-/// Why a statement that was chosen is not profiled.
+/// Why a chosen statement is not profiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
-    /// A rule has statements of its own sent around it.
+    /// A rule sends other statements around it.
     Rule,
-    /// It asks about the statement before it, which would be one of the proxy's.
+    /// It asks about the statement before it, and that would be one of the proxy's own.
     AsksAboutLast,
-    /// What is sent would be part of a transaction that is about to begin, or of one of XA.
+    /// The proxy's statements would become part of a transaction that is about to begin, or of an XA transaction.
     Transaction,
-    /// It has not been answered by a backend.
+    /// No backend answered it.
     Unanswered,
 }
 
 impl LeftOut {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 4] = [
         Self::Rule,
         Self::AsksAboutLast,
@@ -133,7 +133,7 @@ impl LeftOut {
         Self::Unanswered,
     ];
 
-    /// As tables and metrics have it.
+    /// The name in tables and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rule => "rule",
@@ -160,17 +160,17 @@ impl ProfilingCounts {
         self.profiled.load(Ordering::Relaxed)
     }
 
-    /// Statements that were sent for that.
+    /// Statements that the proxy sent for profiles.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Those of them that failed.
+    /// How many of those failed.
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// How long all of them have taken.
+    /// How long all of those took.
     pub fn cost(&self) -> Duration {
         Duration::from_micros(self.cost_us.load(Ordering::Relaxed))
     }
@@ -180,7 +180,7 @@ impl ProfilingCounts {
         self.left_out[why as usize].load(Ordering::Relaxed)
     }
 
-    /// A statement was profiled by so many statements more, in so much time.
+    /// Counts a profiled statement, with the statements sent for it and the time they took.
     pub fn is_profiled(&self, sent: u32, cost: Duration) {
         let cost = u64::try_from(cost.as_micros()).unwrap_or(u64::MAX);
         self.profiled.fetch_add(1, Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl ProfilingCounts {
         self.cost_us.fetch_add(cost, Ordering::Relaxed);
     }
 
-    /// A profile could not be had.
+    /// Counts a profile that could not be made.
     pub fn fails(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Where a statement goes that has ended: it is counted, and told wherever it belongs.
+//! Records an ended statement: counts it, and passes it to the tables and logs that want it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,35 +21,36 @@ use crate::statement_stats::{StatementEnd, StatementStats, Subject, Wants};
 use crate::table::{EndedStatement, Ran, SAMPLE_BYTES_MAX, shortened};
 use crate::traces::Traces;
 
-/// What records the ended statements of one worker.
+/// Records the ended statements of one worker.
 pub struct StatementRecorder {
-    /// What the worker keeps about statements.
+    /// The worker's statistics about statements.
     pub stats: Rc<StatementStats>,
-    /// How servers run statements, of all workers.
+    /// The plans of statements, for all workers.
     pub plans: Arc<Plans>,
     /// The queue to the logs.
     pub journal: Arc<Journal>,
     /// The queue of spans.
     pub traces: Arc<Traces>,
-    /// Decides which of many statements are logged.
+    /// Randomness for sampling statements.
     pub dice: Rc<RefCell<Dice>>,
     /// Seconds since the worker began.
     pub clock: Clock,
 }
 
-/// The session of a statement, as a log shows it.
+/// The session of a statement, for logs.
 #[derive(Debug, Clone)]
 pub struct SessionOfStatement {
     /// The id that the client sees; 0: none.
     pub id: u32,
     /// The address of the client.
     pub client: Arc<str>,
-    /// What the backend runs.
+    /// The kind and version of server at the backend.
     pub server: Server,
 }
 
 impl StatementRecorder {
-    /// A statement has ended: it is counted, and told wherever it belongs. Whether it is due to be explained.
+    /// Counts a statement that has ended, and passes it to the tables and logs. Returns whether it is due to be
+    /// explained.
     #[inline]
     pub fn note(
         &self,
@@ -94,8 +95,8 @@ impl StatementRecorder {
         is_due
     }
 
-    /// Tells of one statement wherever it belongs: the table, the slow log, the query log. `view` makes what is
-    /// told, with values or without.
+    /// Passes one statement to the places that want it: the table, the slow log, the query log. `view` makes the
+    /// record, with values or without.
     fn tell_single(
         &self,
         wants: &Wants,
@@ -132,7 +133,7 @@ impl StatementRecorder {
     }
 }
 
-/// A statement as it is told.
+/// The record of a statement.
 #[cold]
 fn view(
     subject: &Subject,
@@ -145,7 +146,7 @@ fn view(
     let ended = &end.ended;
     let error = end.error.map(|(number, sqlstate)| {
         let message = shortened(end.message, MESSAGE_BYTES_MAX);
-        // What comes from no backend is the proxy's own, which quotes names only.
+        // A message without a backend is the proxy's own, and quotes names only.
         let shows_values = values || end.backend.is_none();
         (number, shown_of(number, sqlstate, message, shows_values))
     });

@@ -1,4 +1,4 @@
-//! Digests that sessions have sent of late: what `pilotfish plan` looks at.
+//! The digests that sessions have sent recently, for `pilotfish plan`.
 
 use std::cell::{Cell, RefCell};
 use std::hash::BuildHasher;
@@ -9,23 +9,23 @@ use lru::LruCache;
 use sql::{Analysis, Flags};
 use system::HashKeys;
 
-/// Longer ones are not kept: with all that may be kept a worker's memory is bounded.
+/// The most bytes of a text; longer texts are not kept, so that a worker's memory is bounded.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// What somebody has sent: no value of a statement is in it.
+/// A digest that sessions have sent. It contains no values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenDigest {
     /// The normalised text.
     pub text: String,
-    /// Who has sent it.
+    /// The user that sent it.
     pub user: String,
-    /// In which default schema.
+    /// The default schema of the session.
     pub schema: String,
-    /// How often.
+    /// How often it was sent.
     pub count: u64,
 }
 
-/// One worker's, those seen last; nothing is done while they are not wanted.
+/// The most recent digests of one worker; nothing is recorded while they are not wanted.
 pub struct SeenDigests {
     is_wanted: Cell<bool>,
     digests: RefCell<LruCache<u64, SeenDigest>>,
@@ -34,7 +34,7 @@ pub struct SeenDigests {
 }
 
 impl SeenDigests {
-    /// Empty, with the bounds of the configuration. Clients choose statements, so their hashes have these keys.
+    /// Empty, with the bounds of the configuration. Clients choose the statements, so the hashes use these secret keys.
     pub fn new(config: &StatementStatsConfig, keys: HashKeys) -> Self {
         let seen = Self {
             is_wanted: Cell::new(false),
@@ -46,7 +46,7 @@ impl SeenDigests {
         seen
     }
 
-    /// Takes other settings.
+    /// Applies other settings.
     pub fn follow(&self, config: &StatementStatsConfig) {
         let mut digests = self.digests.borrow_mut();
         self.is_wanted.set(config.plan_file.is_some());
@@ -61,13 +61,13 @@ impl SeenDigests {
         );
     }
 
-    /// Whether statements are to be noted.
+    /// Whether statements are to be recorded.
     #[inline]
     pub fn is_wanted(&self) -> bool {
         self.is_wanted.get()
     }
 
-    /// Notes a statement.
+    /// Records a statement.
     pub fn note(&self, text: &[u8], flags: Flags, user: &str, schema: &[u8]) {
         let mut analysis = self.analysis.borrow_mut();
         analysis.read(text, flags);
@@ -86,7 +86,7 @@ impl SeenDigests {
         seen.count = seen.count.saturating_add(1);
     }
 
-    /// All of them.
+    /// All digests.
     pub fn all(&self) -> Vec<SeenDigest> {
         let digests = self.digests.borrow();
         digests.iter().map(|(_, seen)| seen.clone()).collect()

@@ -10,56 +10,56 @@ use crate::attribution::Attribution;
 use crate::parent::TraceParent;
 use crate::table::Ran;
 
-/// A statement that has ended, as it is told.
+/// The record of a statement that has ended.
 #[derive(Debug, Clone)]
 pub struct StatementView {
-    /// When, since the process began.
+    /// When it ended, since the process began.
     pub at: Duration,
-    /// The id of its session, as its client sees it.
+    /// The id of its session that the client sees.
     pub session: u32,
-    /// Where its client is.
+    /// The client's address.
     pub client: Arc<str>,
-    /// Whose it was.
+    /// The account and the schema.
     pub attribution: Arc<Attribution>,
-    /// What kind of server its session's is, where that is known.
+    /// The kind of server of its session, if known.
     pub server: Server,
-    /// Where it ran; none: it reached no backend.
+    /// The backend; `None`: it reached no backend.
     pub backend: Option<Ran>,
     /// The hash of its normalised text.
     pub digest: u64,
     /// Its normalised text.
     pub digest_text: Arc<str>,
-    /// As it was said, where somebody may see that.
+    /// The text with its values, if values may be shown.
     pub text: Option<Arc<str>>,
     /// How long it took.
     pub times: StatementTimes,
-    /// How much was moved for it.
+    /// The rows and bytes of the statement.
     pub volume: StatementVolume,
     /// The number and the message of the error that it ended with.
     pub error: Option<(u16, String)>,
-    /// The span in which it was said, where traces are followed.
+    /// The client's span that it belongs to, if traces are followed.
     pub parent: Option<TraceParent>,
 }
 
 /// How long a statement took.
 #[derive(Debug, Clone, Copy)]
 pub struct StatementTimes {
-    /// In the proxy, before it left for its backend, and not in a queue.
+    /// Time in the proxy before it left for its backend, without queues.
     pub proxy: Duration,
-    /// Waiting for a connection, or for leave by a rule.
+    /// Time waiting for a connection, or for a rule's limit.
     pub queue: Duration,
     /// At the backend, up to the first byte of its reply.
     pub first_byte: Duration,
-    /// The same up to the last.
+    /// At the backend, up to the last byte of its reply.
     pub taken: Duration,
 }
 
-/// How much was moved for a statement.
+/// The rows and bytes of a statement.
 #[derive(Debug, Clone, Copy)]
 pub struct StatementVolume {
     /// Rows of its results.
     pub rows_sent: u64,
-    /// Rows that it has changed.
+    /// Rows that it changed.
     pub rows_affected: u64,
     /// Bytes that came from its client.
     pub bytes_in: u64,
@@ -68,12 +68,12 @@ pub struct StatementVolume {
 }
 
 impl StatementView {
-    /// From its arrival to its end.
+    /// The time from arrival to end.
     pub fn whole(&self) -> Duration {
         self.times.proxy + self.times.queue + self.times.taken
     }
 
-    /// How many spans tell of it: one, one for its wait, and two for what its backend did.
+    /// The number of its spans: one for the whole, one for the wait, and two for the backend's work.
     pub fn spans(&self) -> u64 {
         match self.backend {
             Some(_) => 4,
@@ -90,7 +90,7 @@ pub struct SlowRing {
 }
 
 impl SlowRing {
-    /// It may have so many from now on.
+    /// Sets the most statements to keep.
     pub fn resize(&mut self, count_max: usize) {
         self.count_max = count_max;
         let surplus = self.latest.len().saturating_sub(count_max);
@@ -98,14 +98,14 @@ impl SlowRing {
         self.latest.shrink_to(count_max);
     }
 
-    /// One more; the oldest makes room.
+    /// Adds a statement; the oldest one is dropped if there is no room.
     pub fn note(&mut self, statement: Arc<StatementView>) {
         self.latest.push_back(statement);
         let surplus = self.latest.len().saturating_sub(self.count_max);
         self.latest.drain(..surplus);
     }
 
-    /// All of them.
+    /// All statements.
     pub fn snapshot(&self) -> Vec<Arc<StatementView>> {
         self.latest.iter().map(Arc::clone).collect()
     }

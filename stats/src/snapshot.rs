@@ -1,5 +1,5 @@
-//! What a worker hands over of what it keeps: copies in pieces, between which its sessions go on; or, where
-//! it is emptied, the whole at once, which costs it nothing.
+//! Sends a worker's statistics: copies in pieces, between which the worker's sessions continue; or, if the table is
+//! emptied, the whole table at once, which costs the worker almost nothing.
 
 use std::fmt;
 use std::rc::Rc;
@@ -16,24 +16,24 @@ use crate::slow::StatementView;
 use crate::statement_stats::StatementStats;
 use crate::table::{DigestRow, DigestTable};
 
-/// Rows of a piece: they take a worker some 50 µs.
+/// Rows of a piece: a piece takes a worker some 50 µs.
 const PIECE: usize = 200;
 
-/// What workers are to tell.
+/// A request to the workers for their statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatsRequest {
-    /// All that they keep.
+    /// All statistics.
     All,
-    /// The errors alone.
+    /// Only the errors.
     Errors,
-    /// This, which is counted from nothing again.
+    /// One table, which is emptied: counting begins again from zero.
     Take(StatsTable),
 }
 
-/// What workers keep about statements.
+/// A table of statement statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatsTable {
-    /// What is counted by digest.
+    /// The counts by digest.
     Digests,
     /// Errors.
     Errors,
@@ -54,10 +54,10 @@ impl fmt::Display for StatsTable {
     }
 }
 
-/// What a worker tells.
+/// A part of a worker's answer.
 #[derive(Debug)]
 pub enum StatsPart {
-    /// Rows of digests, and the number of the worker.
+    /// The number of the worker, and rows of its digests.
     Digests(usize, Vec<DigestRow>),
     /// Rows of errors.
     Errors(Vec<ErrorRow>),
@@ -65,49 +65,49 @@ pub enum StatsPart {
     Slow(Vec<Arc<StatementView>>),
     /// Profiles.
     Profiles(Vec<Arc<ProfileView>>),
-    /// That is all.
+    /// The end of the answer.
     End(StatsEnd),
     /// The whole tables, which the receiver takes apart, and the number of the worker.
     Whole(Box<DigestTable>, ErrorTable, usize),
 }
 
-/// What goes with the rows of one worker.
+/// The totals that end a worker's answer.
 #[derive(Debug)]
 pub struct StatsEnd {
     /// The number of the worker.
     pub worker: usize,
-    /// The counts of the digests that made room for others.
+    /// The sum of the counts of evicted digests.
     pub remainder: Counts,
-    /// How many digests did.
+    /// The number of evicted digests.
     pub evicted: u64,
     /// How many errors had no row.
     pub other_errors: u64,
-    /// The memory of the digests.
+    /// The memory of the digests, in bytes.
     pub bytes: usize,
 }
 
-/// What all workers have told.
+/// The answers of all workers.
 #[derive(Debug, Default)]
 pub struct StatementStatsView {
-    /// Digests, each worker's for itself, with its number.
+    /// The digests of each worker, with the worker's number.
     pub digests: Vec<(usize, DigestRow)>,
-    /// Digests that have made room for others, all together.
+    /// The sum of the counts of evicted digests.
     pub remainder: Counts,
-    /// How many rows have.
+    /// The number of evicted rows.
     pub evicted: u64,
     /// The memory of all rows, in bytes.
     pub bytes: usize,
-    /// Errors, each worker's for itself.
+    /// The errors of each worker.
     pub errors: Vec<ErrorRow>,
-    /// Errors of kinds that have made room for others.
+    /// Errors of kinds whose rows were evicted.
     pub other_errors: u64,
     /// Slow statements.
     pub slow: Vec<Arc<StatementView>>,
     /// Profiles.
     pub profiles: Vec<Arc<ProfileView>>,
-    /// Workers that have told all.
+    /// The workers whose answers are complete.
     pub workers: Vec<usize>,
-    /// When the process began, by the clock of now.
+    /// When the process began, by the present wall clock.
     pub began: Option<SystemTime>,
 }
 

@@ -1,32 +1,32 @@
-//! How durations are spread: their sum, the longest, and how many are about as long. One thread writes,
+//! A histogram of durations, with their sum and the longest. One thread writes;
 //! others may read at any time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Shorter ones, in nanoseconds, are not told apart.
+/// Durations shorter than this, in nanoseconds, share one bar.
 const FIRST: u64 = 1 << FIRST_OCTAVE;
 const FIRST_OCTAVE: u32 = 10;
 
-/// Bars from one power of two to the next: a bar is a fifth wide, or a quarter at most.
+/// Bars from one power of two to the next: a bar is a fifth to a quarter wide.
 const PARTS: usize = 1 << PARTS_BITS;
 const PARTS_BITS: u32 = 2;
 
-/// Powers of two that are told apart: up to 68 s.
+/// Powers of two that have bars of their own: up to 68 s.
 const OCTAVES: usize = 26;
 
 const BARS: usize = 1 + OCTAVES * PARTS;
 
-/// Durations as they are counted.
+/// A histogram that one thread writes.
 #[derive(Debug)]
 pub struct Spread {
-    /// Nanoseconds.
+    /// In nanoseconds.
     sum: AtomicU64,
     max: AtomicU64,
     bars: [AtomicU64; BARS],
 }
 
-/// Durations as they were at one moment, of one thread or of several.
+/// A histogram at one moment, of one thread or of several.
 #[derive(Debug, Clone)]
 pub struct Spreads {
     sum: u64,
@@ -45,7 +45,7 @@ impl Default for Spread {
 }
 
 impl Spread {
-    /// Counts one more. Nobody else writes: no locked instruction is needed.
+    /// Counts a duration. Only one thread writes, so no locked instruction is needed.
     pub fn note(&self, duration: Duration) {
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         add(&self.sum, nanoseconds);
@@ -56,13 +56,13 @@ impl Spread {
     }
 }
 
-/// Adds where nobody else writes.
+/// Adds to a count that only one thread writes.
 pub fn add(count: &AtomicU64, more: u64) {
     let sum = count.load(Ordering::Relaxed).wrapping_add(more);
     count.store(sum, Ordering::Relaxed);
 }
 
-/// Which bar a duration is in.
+/// The bar of a duration.
 pub fn bar_of(nanoseconds: u64) -> usize {
     if nanoseconds < FIRST {
         return 0;
@@ -72,7 +72,7 @@ pub fn bar_of(nanoseconds: u64) -> usize {
     (1 + (octave - FIRST_OCTAVE) as usize * PARTS + part).min(BARS - 1)
 }
 
-/// Where a bar ends, in nanoseconds; the last one does not.
+/// The upper end of a bar, in nanoseconds; the last bar has none.
 pub fn bar_end(bar: usize) -> Option<u64> {
     (bar < BARS - 1).then(|| end_of(bar))
 }
@@ -94,7 +94,7 @@ impl Default for Spreads {
 }
 
 impl Spreads {
-    /// Adds those of one thread.
+    /// Adds the histogram of one thread.
     pub fn add(&mut self, spread: &Spread) {
         self.sum = self.sum.wrapping_add(spread.sum.load(Ordering::Relaxed));
         self.max = self.max.max(spread.max.load(Ordering::Relaxed));
@@ -103,27 +103,27 @@ impl Spreads {
         }
     }
 
-    /// How many there are.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.bars.iter().sum()
     }
 
-    /// The longest.
+    /// The longest duration.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
 
-    /// How long they are on the average.
+    /// The average duration.
     pub fn average(&self) -> Duration {
         Duration::from_nanos(self.sum / self.count().max(1))
     }
 
-    /// All of them, in nanoseconds.
+    /// The sum of all durations.
     pub fn sum(&self) -> Duration {
         Duration::from_nanos(self.sum)
     }
 
-    /// How many are shorter than each of some durations that double from one to the next, from 33 µs to
+    /// How many durations are shorter than each of a series of limits. The limits double, from 33 µs to
     /// 34 s.
     pub fn steps(&self) -> Vec<(Duration, u64)> {
         let octaves = 5..=25;
@@ -135,8 +135,8 @@ impl Spreads {
         octaves.map(step).collect()
     }
 
-    /// So many of a hundred are no longer than this, as far as bars tell: never too little, and up to a
-    /// quarter too much.
+    /// The duration that this percentage does not exceed, as exact as the bars are: never too low, and up to a
+    /// quarter too high.
     pub fn percentile(&self, percent: u64) -> Duration {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut counted = 0;

@@ -1,4 +1,4 @@
-//! What one worker keeps about statements.
+//! The statistics that one worker keeps about statements.
 
 use std::cell::{Cell, RefCell};
 use std::hash::BuildHasher;
@@ -19,35 +19,35 @@ use crate::profiles::ProfileRing;
 use crate::slow::SlowRing;
 use crate::table::{DigestTable, Due, EndedStatement, Ran};
 
-/// What is to be kept.
+/// Which statistics to keep.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wants {
     /// Counts of digests and errors.
     pub counts: bool,
-    /// Of sessions that are not pooled as well.
+    /// Whether statements of transparent sessions count as well.
     pub transparent: bool,
-    /// Statements that take so long, one by one, in the table.
+    /// The duration from which a statement enters the table of slow statements.
     pub slow: Option<Duration>,
-    /// The same in the slow log, and one of how many.
+    /// The duration from which a statement enters the slow log, and one in how many of those does.
     pub slow_log: Option<(Duration, u32)>,
-    /// In the query log one of so many, and of these so many a second; 0: all.
+    /// One in how many statements enters the query log, and how many per second at most; 0: all.
     pub query_log: Option<(u32, u32)>,
-    /// After how many seconds a digest is explained again, if digests are; and how many a second.
+    /// The seconds until a digest is explained again, if digests are explained; and how many are per second.
     pub plans: Option<(u32, u32)>,
-    /// Of spans: one of so many that belong to no trace, and whether others' traces are followed.
+    /// One in how many statements without a trace gets spans, and whether traces of clients are followed.
     pub tracing: Option<(u32, TraceParents)>,
-    /// The same in spans.
+    /// Whether spans show values.
     pub tracing_values: bool,
-    /// Whether values may be seen.
+    /// Whether values may be shown in tables.
     pub values: bool,
-    /// The same in the slow log.
+    /// Whether the slow log shows values.
     pub slow_log_values: bool,
-    /// The same in the query log.
+    /// Whether the query log shows values.
     pub query_log_values: bool,
 }
 
 impl Wants {
-    /// Whether statements are told one by one.
+    /// Whether single statements are recorded, in any place.
     pub fn tells_single(&self) -> bool {
         self.slow.is_some()
             || self.slow_log.is_some()
@@ -55,18 +55,18 @@ impl Wants {
             || self.tracing.is_some()
     }
 
-    /// Whether any place shows statements as they were said.
+    /// Whether any place shows statements with their values.
     pub fn some_values(&self) -> bool {
         self.values || self.slow_log_values || self.query_log_values || self.tracing_values
     }
 }
 
-/// One worker's. Nothing is done while nobody may look.
+/// The statistics of one worker. Nothing is recorded while no observer may ask for it.
 pub struct StatementStats {
     wants: Cell<Wants>,
-    /// Memory for a digest.
+    /// Reusable memory for computing a digest.
     analysis: RefCell<Analysis>,
-    /// What statements say that differ from earlier ones in their values only.
+    /// The facts of statements, for later statements that differ in their values only.
     known: RefCell<FactsCache>,
     /// The counts of each digest.
     pub digests: RefCell<DigestTable>,
@@ -78,22 +78,22 @@ pub struct StatementStats {
     pub profiles: RefCell<ProfileRing>,
     /// The second of the last entry of the query log, and how many entries that second has.
     pub log_share: Cell<(u32, u32)>,
-    /// The second of the last statement that was explained, and how many there were in it.
+    /// The second of the last EXPLAIN, and how many there were in that second.
     pub plan_share: Cell<(u32, u32)>,
-    /// Whose turn it is to have a statement explained, and how many wait for theirs.
+    /// Limits how many EXPLAINs run at once; others wait for it.
     pub explaining: Semaphore,
     /// How many statements are being explained.
     pub explaining_count: Cell<u32>,
-    /// How often the digests have been emptied.
+    /// How often the digests were emptied.
     pub emptied: Cell<u64>,
-    /// Backends' names, by their ids.
+    /// The backends' names, by id.
     names: RefCell<Vec<Option<Arc<str>>>>,
-    /// For hashes that nobody outside may know.
+    /// Secret keys for hashes.
     pub keys: HashKeys,
 }
 
 impl StatementStats {
-    /// Empty, with the bounds of the configuration and keys for hashes.
+    /// Empty statistics, with the bounds of the configuration and keys for hashes.
     pub fn new(config: &Config, keys: HashKeys) -> Self {
         let insight = Self {
             wants: Cell::default(),
@@ -115,7 +115,7 @@ impl StatementStats {
         insight
     }
 
-    /// Takes other settings.
+    /// Applies other settings.
     pub fn follow(&self, config: &Config) {
         let settings = &config.statement_stats;
         let is_looked_at = config.has_readers();
@@ -161,20 +161,20 @@ impl StatementStats {
         digests.resize(bytes_max / config.workers.max(1));
     }
 
-    /// Whether statements' digests are to be known.
+    /// Whether the digests of statements are needed.
     #[inline]
     pub fn is_wanted(&self) -> bool {
         let wants = self.wants.get();
         wants.counts || wants.tells_single()
     }
 
-    /// What is to be kept.
+    /// Which statistics to keep.
     #[inline]
     pub fn wants(&self) -> Wants {
         self.wants.get()
     }
 
-    /// The span in which a statement was said, by its comments, where that is of interest.
+    /// The span that a statement's comments name as its parent, if statements are traced.
     #[inline]
     pub fn parent_of(&self, text: &[u8], facts: &Facts) -> Option<Box<TraceParent>> {
         let (_, parents) = self.wants.get().tracing?;
@@ -193,7 +193,7 @@ impl StatementStats {
         }
     }
 
-    /// Reads a statement's facts and returns the hash of its digest, with its text where that is wanted.
+    /// Reads a statement's facts. Returns the hash of its digest, with the digest's text if that is wanted.
     #[inline]
     pub fn read(&self, facts: &mut Facts, text: &[u8], flags: Flags) -> (u64, Option<Arc<str>>) {
         let mut known = self.known.borrow_mut();
@@ -219,12 +219,12 @@ impl StatementStats {
         (digest.hash(), text)
     }
 
-    /// The text of a digest that was read elsewhere, as it is kept under this hash.
+    /// Stores the text of a digest that was computed elsewhere, and returns the stored text.
     pub fn intern(&self, hash: u64, digest: &Digest) -> Arc<str> {
         self.digests.borrow_mut().text_of(hash, digest.text())
     }
 
-    /// The text of a digest that is the one of this statement.
+    /// The stored text of a digest; computed from this statement if it is new.
     pub fn text_of(&self, digest: u64, text: &[u8], flags: Flags) -> Arc<str> {
         let mut digests = self.digests.borrow_mut();
         digests.known_text(digest).unwrap_or_else(|| {
@@ -234,13 +234,13 @@ impl StatementStats {
         })
     }
 
-    /// The same of one that is known.
+    /// The stored text of a digest, if the digest is known.
     pub fn known_text(&self, digest: u64) -> Option<Arc<str>> {
         self.digests.borrow().known_text(digest)
     }
 
-    /// A statement has ended. Whether it is due to be explained, if it may be: then `since` says up to which
-    /// second plans are forgotten.
+    /// Counts a statement that has ended. Returns whether it is due to be explained, if it may be: then `since` is the
+    /// second up to which plans are forgotten.
     #[inline]
     pub fn note(
         &self,
@@ -254,7 +254,7 @@ impl StatementStats {
         self.digests.borrow_mut().note(said, ended, due, name)
     }
 
-    /// Which digests are due now; none where this second has had its share.
+    /// The conditions for explaining a digest now; `None` if this second has had its share of EXPLAINs.
     fn due(&self, since: u32, ended: &Ended) -> Option<Due> {
         let (interval, share) = self.wants.get().plans?;
         let second = u32::try_from(ended.at.as_secs()).unwrap_or(u32::MAX);
@@ -267,7 +267,7 @@ impl StatementStats {
         })
     }
 
-    /// Whether this second has had fewer than its share of entries of the query log.
+    /// Whether the query log may have another entry in this second. Each call counts as an entry.
     pub fn has_leave(&self, second: u32, share: u32) -> bool {
         let had = match self.log_share.get() {
             (known, had) if known == second => had,
@@ -277,7 +277,7 @@ impl StatementStats {
         had < share
     }
 
-    /// One is explained in the second that this is.
+    /// Counts one EXPLAIN in the second of this moment.
     pub fn spends_plan(&self, at: Duration) {
         let second = u32::try_from(at.as_secs()).unwrap_or(u32::MAX);
         let second = second.saturating_add(1);
@@ -288,14 +288,14 @@ impl StatementStats {
         self.plan_share.set((second, had.saturating_add(1)));
     }
 
-    /// It has ended with an error.
+    /// Counts a statement that ended with an error.
     pub fn note_error(&self, failed: &Failed<'_>, at: Duration, topology: &RefCell<Arc<Topology>>) {
         let ran = failed.backend.map(|backend| self.ran(backend, topology));
         let mut errors = self.errors.borrow_mut();
         errors.note(failed, ran, at, self.wants().values);
     }
 
-    /// Where a statement ran.
+    /// The backend that a statement ran on, with its name.
     pub fn ran(&self, backend: BackendId, topology: &RefCell<Arc<Topology>>) -> Ran {
         let name = self.name(backend, topology);
         Ran {
@@ -304,7 +304,7 @@ impl StatementStats {
         }
     }
 
-    /// A backend's name; kept, so that all rows share one.
+    /// A backend's name. It is kept, so that all rows share one copy.
     fn name(&self, id: BackendId, topology: &RefCell<Arc<Topology>>) -> Option<Arc<str>> {
         let mut names = self.names.borrow_mut();
         let index = id.0 as usize;
@@ -319,42 +319,42 @@ impl StatementStats {
         known.clone()
     }
 
-    /// The same rows are not there any more.
+    /// Takes the digests out, and counts that they were emptied.
     pub fn empty(&self) -> DigestTable {
         self.emptied.set(self.emptied.get() + 1);
         self.digests.borrow_mut().take()
     }
 }
 
-/// What a statement is counted under, from when it is read to when it has ended.
+/// The facts by which a statement is counted, from when it is read until it has ended.
 pub struct Subject {
     /// The hash of the digest.
     pub digest: u64,
     /// The normalised text.
     pub text: Arc<str>,
-    /// All packets of it that came from its client.
+    /// The bytes of all packets that the client sent for it.
     pub bytes: u64,
-    /// As it was said, where that may be seen.
+    /// The statement with its values, if values may be shown.
     pub sample: Option<Rc<[u8]>>,
-    /// The span in which it was said, where that is of interest.
+    /// The client's span that the statement belongs to, if it is traced.
     pub parent: Option<Box<TraceParent>>,
-    /// What the proxy itself has answered it.
+    /// The part of the reply that the proxy itself made.
     pub answer: Answer,
 }
 
-/// How a statement has ended.
+/// How a statement ended.
 pub struct StatementEnd<'a> {
     /// The number and the SQLSTATE of its error.
     pub error: Option<(u16, Option<[u8; 5]>)>,
     /// The error's text.
     pub message: &'a [u8],
-    /// Where it ran; none: it reached no backend.
+    /// The backend that it ran on; `None`: it reached no backend.
     pub backend: Option<BackendId>,
-    /// What it took.
+    /// The times, rows and bytes of the statement.
     pub ended: Ended,
 }
 
-/// How much of a reply is the proxy's own.
+/// The part of a reply that the proxy itself made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Answer {
     /// Bytes of the reply.

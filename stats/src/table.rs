@@ -1,7 +1,7 @@
-//! One worker's digests, by whose they are and where they ran, in bounded memory.
+//! One worker's digests, by account, schema and backend, in bounded memory.
 //!
-//! Rows lie in places that a hand goes around: one that was used since it last came by stays, one that
-//! was not makes room. So a flood of statements that are never said again drives out its own kind first.
+//! Eviction is by the clock algorithm: a hand goes around the rows. A row that was used since the hand last came by
+//! stays; a row that was not is evicted. So a flood of statements that run only once evicts rows of its own first.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
@@ -12,50 +12,50 @@ use route::BackendId;
 use crate::attribution::Attribution;
 use crate::counts::{Counts, Ended};
 
-/// Longer texts are cut.
+/// The most bytes of a digest's text; longer texts are cut.
 const TEXT_BYTES_MAX: usize = 2048;
 
-/// The same of samples.
+/// The most bytes of a sample; longer samples are cut.
 pub const SAMPLE_BYTES_MAX: usize = 4096;
 
-/// So many places are looked at to make room for one.
+/// The most rows that the hand looks at to evict one.
 const LOOKS_MAX: usize = 64;
 
-/// So many texts may be there of which no statement has ended yet.
+/// The most texts whose statements have not ended yet.
 const UNUSED_MAX: usize = 256;
 
-/// Statements that are alike, of one account in one schema on one backend.
+/// The statements with one digest, of one account, in one schema, on one backend.
 #[derive(Debug, Clone)]
 pub struct DigestRow {
     /// The hash of the normalised text.
     pub digest: u64,
     /// The normalised text; cut behind 2 KiB.
     pub text: Arc<str>,
-    /// Whose they were.
+    /// The account and the schema.
     pub attribution: Arc<Attribution>,
-    /// Where they ran; none: they reached no backend.
+    /// The backend; `None`: the statements reached no backend.
     pub backend: Option<Ran>,
-    /// What they were.
+    /// The counts of these statements.
     pub counts: Counts,
-    /// The slowest of them as it was said, where that may be seen.
+    /// The text of the slowest of them with its values, if values may be shown.
     pub sample: Option<Arc<str>>,
 }
 
-/// A digest as people are shown it.
+/// A digest's hash as shown to people.
 pub fn hexadecimal(digest: u64) -> String {
     format!("0x{digest:016X}")
 }
 
-/// Where statements ran.
+/// The backend that statements ran on.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// On which backend.
+    /// The id of the backend.
     pub backend: BackendId,
-    /// Its name, which it keeps here after it has gone from the configuration.
+    /// The name of the backend, which stays here after the backend has gone from the configuration.
     pub name: Arc<str>,
 }
 
-/// What one is counted under.
+/// The key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DigestKey {
     digest: u64,
@@ -63,7 +63,7 @@ struct DigestKey {
     backend: Option<BackendId>,
 }
 
-/// A statement that has ended, and what it is counted under.
+/// A statement that has ended, and the facts of its key.
 pub struct EndedStatement<'a> {
     /// The hash of the digest.
     pub digest: u64,
@@ -73,7 +73,7 @@ pub struct EndedStatement<'a> {
     pub attribution: &'a Arc<Attribution>,
     /// The backend that answered, if one did.
     pub backend: Option<BackendId>,
-    /// As it was said, where that may be seen.
+    /// The statement's text with its values, if values may be shown.
     pub sample: Option<&'a [u8]>,
 }
 
@@ -84,14 +84,14 @@ pub struct DigestTable {
     free: Vec<u32>,
     index: HashMap<DigestKey, u32, Keyed>,
     texts: HashMap<u64, Text, Keyed>,
-    /// Texts without a row.
+    /// The number of texts without a row.
     unused: usize,
     bytes: usize,
     bytes_max: usize,
     hand: usize,
-    /// What has made room, all together.
+    /// The sum of the counts of all evicted rows.
     remainder: Counts,
-    /// How many rows have.
+    /// The number of evicted rows.
     evicted: u64,
 }
 
@@ -99,19 +99,19 @@ pub struct DigestTable {
 struct TableSlot {
     key: DigestKey,
     is_used: bool,
-    /// In which second it was found due to be explained, counted from 1; 0: never.
+    /// The second in which the row was last due to be explained, counted from 1; 0: never.
     planned: u32,
     row: DigestRow,
 }
 
-/// When statements are explained again.
+/// The conditions for explaining a digest again.
 #[derive(Debug, Clone, Copy)]
 pub struct Due {
-    /// Now, counted from 1.
+    /// The present second, counted from 1.
     pub second: u32,
-    /// So many seconds after the last time.
+    /// The seconds between two EXPLAINs of a digest.
     pub interval: u32,
-    /// What was explained up to this second is forgotten.
+    /// Plans from this second or before are forgotten, so their digests are due.
     pub since: u32,
 }
 
@@ -121,14 +121,15 @@ struct Text {
     rows: u32,
 }
 
-/// A row's memory besides what differs: its entry in the index counts twice, since half of that may be empty.
+/// A row's memory without its variable parts. Its index entry counts twice, because half of the index may be empty.
 const ROW_BYTES: usize = size_of::<TableSlot>() + 24 + 2 * (size_of::<(DigestKey, u32)>() + 1);
 
-/// The same of a text.
+/// A text's memory without the text itself, counted in the same way.
 const TEXT_BYTES: usize = 40 + 2 * (size_of::<(u64, Text)>() + 1);
 
 impl DigestTable {
-    /// Empty; holds at most so many bytes, and finds rows by hashes with this key, which nobody outside knows.
+    /// An empty table of at most this many bytes. The key of its hashes is secret, so that clients cannot cause
+    /// collisions.
     pub fn new(bytes_max: usize, key: u64) -> Self {
         Self {
             index: HashMap::with_hasher(Keyed(key)),
@@ -138,19 +139,19 @@ impl DigestTable {
         }
     }
 
-    /// It may have so many bytes from now on.
+    /// Sets the most bytes that the table may have.
     pub fn resize(&mut self, bytes_max: usize) {
         self.bytes_max = bytes_max;
         self.make_room();
     }
 
-    /// Takes everything out.
+    /// Takes all rows out, and leaves the table empty.
     pub fn take(&mut self) -> Self {
         let Keyed(key) = *self.index.hasher();
         std::mem::replace(self, Self::new(self.bytes_max, key))
     }
 
-    /// The text of a digest, as it is kept; `text` has it where it is new.
+    /// The stored text of a digest. A new digest is stored with `text`.
     #[inline]
     pub fn text_of(&mut self, digest: u64, text: &[u8]) -> Arc<str> {
         match self.texts.get(&digest) {
@@ -159,7 +160,7 @@ impl DigestTable {
         }
     }
 
-    /// The same if it is known.
+    /// The stored text of a digest, if the digest is known.
     pub fn known_text(&self, digest: u64) -> Option<Arc<str>> {
         self.texts.get(&digest).map(|known| Arc::clone(&known.text))
     }
@@ -192,7 +193,7 @@ impl DigestTable {
         self.unused = 0;
     }
 
-    /// A statement has ended. Whether it is due to be explained, where that is asked.
+    /// Counts a statement that has ended. Returns whether it is due to be explained, if `due` asks for that.
     #[inline]
     pub fn note(
         &mut self,
@@ -215,7 +216,7 @@ impl DigestTable {
         };
         let is_due = due.is_some_and(|due| place.falls_due(due));
         let counts = &mut place.row.counts;
-        // What is said for the first time has to be said again to stay.
+        // A row counts as used only from its second statement on.
         place.is_used |= counts.count > 0;
         let (before, slowest) = (counts.heap_bytes(), counts.max_ns);
         counts.note(ended);
@@ -237,7 +238,7 @@ impl DigestTable {
         is_due
     }
 
-    /// A row for what has none.
+    /// Adds a row for a key that has none.
     #[cold]
     fn enter(
         &mut self,
@@ -282,7 +283,7 @@ impl DigestTable {
         at
     }
 
-    /// As long as it has more bytes than it may: one row after the other goes.
+    /// Evicts rows, one after another, as long as the table has more bytes than it may.
     fn make_room(&mut self) {
         if self.bytes > self.bytes_max && self.unused > 0 {
             self.drop_unused();
@@ -295,7 +296,7 @@ impl DigestTable {
     fn evict(&mut self) {
         let mut chosen = None;
         let mut looks = 0;
-        // With rows there is one to be found.
+        // If there is a row, the hand finds one within one round.
         for _ in 0..self.rows.len() {
             self.hand = (self.hand + 1) % self.rows.len();
             let Some(place) = &mut self.rows[self.hand] else {
@@ -330,7 +331,7 @@ impl DigestTable {
         self.remainder.add(&row.counts);
     }
 
-    /// Copies of those in so many places from here on, and where to go on.
+    /// Copies of the rows in `count` places from `from` on, and the place to continue at.
     pub fn piece(&self, from: usize, count: usize) -> (Vec<DigestRow>, Option<usize>) {
         let end = (from + count).min(self.rows.len());
         let places = self.rows.get(from..end).unwrap_or_default();
@@ -338,18 +339,18 @@ impl DigestTable {
         (rows.collect(), (end < self.rows.len()).then_some(end))
     }
 
-    /// All of them.
+    /// All rows.
     pub fn into_rows(self) -> Vec<DigestRow> {
         let rows = self.rows.into_iter().flatten();
         rows.map(|place| place.row).collect()
     }
 
-    /// What has made room, all together, and how many rows that were.
+    /// The sum of the counts of all evicted rows, and the number of these rows.
     pub fn remainder(&self) -> (Counts, u64) {
         (self.remainder.clone(), self.evicted)
     }
 
-    /// The memory that it has, in bytes.
+    /// The memory of the table, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -371,7 +372,7 @@ impl TableSlot {
     }
 }
 
-/// A text in characters, cut where it is too long.
+/// A text as characters, cut to at most `bytes_max` bytes.
 pub fn shortened(text: &[u8], bytes_max: usize) -> String {
     let kept = text.get(..bytes_max).unwrap_or(text);
     let mut shown = String::from_utf8_lossy(kept).into_owned();
@@ -388,7 +389,7 @@ impl std::hash::Hash for DigestKey {
     }
 }
 
-/// Hashes what are hashes already, so that nobody outside can tell where they lie.
+/// Hashes keys that contain hashes, with a secret key, so that clients cannot choose their place in the table.
 #[derive(Debug, Clone, Default)]
 struct Keyed(u64);
 
@@ -419,7 +420,7 @@ impl Hasher for Mixer {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // The two halves of a product, folded.
+        // Folds the two halves of the product together.
         let product = u128::from(self.0 ^ number) * 0x9E37_79B9_7F4A_7C15;
         self.0 = (product >> 64) as u64 ^ product as u64;
     }

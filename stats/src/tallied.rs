@@ -1,4 +1,4 @@
-//! What has been counted together: the statements of a digest, or all that made room for others.
+//! Counts that belong together: those of one digest, or the sum of all evicted rows.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::table::DigestRow;
 /// See the module.
 #[derive(Clone)]
 pub enum Tallied {
-    /// Statements that are alike.
+    /// The statements of one row.
     Row(Arc<DigestRow>),
-    /// Those that made room, and how many rows they were.
+    /// The sum of all evicted rows, and the number of these rows.
     Remainder(Arc<Counts>, u64),
 }
 
 impl Tallied {
-    /// Every row, and last what made room, if anything has: the counts' sums are true.
+    /// Every row, and last the sum of evicted rows, if there are any, so that the totals are complete.
     pub fn all(insight: &MergedStatementStats) -> impl Iterator<Item = Self> {
         let rows = insight.digests.iter().cloned().map(Self::Row);
         let (counts, evicted) = &insight.remainder;
@@ -24,7 +24,7 @@ impl Tallied {
         rows.chain(remainder)
     }
 
-    /// What they were; none for those that made room.
+    /// The row; `None` for the sum of evicted rows.
     pub fn row(&self) -> Option<&DigestRow> {
         match self {
             Self::Row(row) => Some(row),
@@ -32,7 +32,7 @@ impl Tallied {
         }
     }
 
-    /// How many, and what they have cost.
+    /// The counts.
     pub fn counts(&self) -> &Counts {
         match self {
             Self::Row(row) => &row.counts,
@@ -40,7 +40,7 @@ impl Tallied {
         }
     }
 
-    /// The normalised text, or what stands in its place.
+    /// The normalised text, or a text for the sum of evicted rows.
     pub fn text(&self) -> String {
         match self {
             Self::Row(row) => row.text.to_string(),

@@ -1,28 +1,28 @@
-//! When a session's command came, when it left for a backend, and when its reply had come. In between it
-//! waits here, and then it is the backend's.
+//! The times of a session's command: when it came, when it left for a backend, and when its reply had come. Until it
+//! leaves, it waits in the proxy; then it is at the backend.
 
 use std::time::Duration;
 
 /// One command's times, since the process began.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
-    /// When the client's command was read; each of its parts comes by itself.
+    /// When the client's command was read; its parts come separately.
     read: Duration,
     came: Duration,
     left: Duration,
     ended: Duration,
-    /// Something of its reply had come, but not all of it.
+    /// When the first part of the reply came, if the reply did not come all at once.
     begun: Option<Duration>,
-    /// It has waited for a connection, or for leave.
+    /// The command waited for a connection, or for a rule's limit.
     has_queued: bool,
-    /// Nobody has used the end in place of the clock.
+    /// `ended` is the present time, and was not used in place of the clock yet.
     is_fresh: bool,
-    /// Bytes that its client has sent for it behind what was held: the rest of a long one, a file.
+    /// Bytes that the client sent beyond the part that the proxy held: the rest of a long command, or a file.
     further_bytes: u64,
 }
 
 impl Timing {
-    /// A command has been read.
+    /// Starts the times of a command that was read.
     pub fn comes(&mut self, now: Duration) {
         *self = Self {
             read: now,
@@ -36,93 +36,93 @@ impl Timing {
         };
     }
 
-    /// Its next part comes, after the end of the one before.
+    /// Starts the times of the command's next part, which begins at the end of the part before.
     pub fn goes_on(&mut self) {
         let read = self.read;
         self.comes(self.ended);
         self.read = read;
     }
 
-    /// It leaves; one that is sent again has waited until then.
+    /// Notes that the command leaves. If it is sent again, the time before counts as waiting.
     pub fn leaves(&mut self, now: Duration) {
         self.left = now;
         self.begun = None;
     }
 
-    /// It has to wait for others.
+    /// Notes that the command waits in a queue.
     pub fn queues(&mut self) {
         self.has_queued = true;
     }
 
-    /// Whether it had to.
+    /// Whether the command waited in a queue.
     pub fn has_queued(&self) -> bool {
         self.has_queued
     }
 
-    /// More of it has been sent than was held.
+    /// Counts bytes that were sent beyond the part that the proxy held.
     pub fn follows(&mut self, bytes: u64) {
         self.further_bytes += bytes;
     }
 
-    /// How much more that was.
+    /// The number of those bytes.
     pub fn further_bytes(&self) -> u64 {
         self.further_bytes
     }
 
-    /// Something of its reply has come, and it is not all.
+    /// Notes that a first part of the reply has come, and not all of it.
     pub fn begins(&mut self, now: impl FnOnce() -> Duration) {
         if self.begun.is_none() {
             self.begun = Some(now());
         }
     }
 
-    /// How long its backend had it until something of its reply came.
+    /// How long its backend took until the first part of the reply.
     pub fn first_byte(&self) -> Duration {
         self.begun.unwrap_or(self.ended).saturating_sub(self.left)
     }
 
-    /// When its reply had ended.
+    /// When its reply ended.
     pub fn ended(&self) -> Duration {
         self.ended
     }
 
-    /// When the whole of it was read.
+    /// When the whole command was read.
     pub fn read(&self) -> Duration {
         self.read
     }
 
-    /// How long ago it came.
+    /// The time since the command came.
     pub fn spent(&self, now: Duration) -> Duration {
         now.saturating_sub(self.came)
     }
 
-    /// Its reply has ended.
+    /// Notes that the reply has ended.
     pub fn ends(&mut self, now: Duration) {
         self.ended = now;
         self.is_fresh = true;
     }
 
-    /// Both, as somebody else has seen it.
+    /// Sets both times as they were measured elsewhere.
     pub fn was(&mut self, left: Duration, ended: Duration) {
         (self.left, self.ended) = (left, ended);
     }
 
-    /// How long it waited before it left.
+    /// How long the command waited before it left.
     pub fn waited(&self) -> Duration {
         self.left.saturating_sub(self.came)
     }
 
-    /// How long its backend had it, up to the end of its reply.
+    /// How long its backend took, up to the end of the reply.
     pub fn taken(&self) -> Duration {
         self.ended.saturating_sub(self.left)
     }
 
-    /// Both together.
+    /// The time from arrival to the end of the reply.
     pub fn whole(&self) -> Duration {
         self.ended.saturating_sub(self.came)
     }
 
-    /// The end, in place of a look at the clock; once.
+    /// The end of the reply as the present time, in place of reading the clock. Only the first call returns it.
     pub fn take_end(&mut self) -> Option<Duration> {
         std::mem::take(&mut self.is_fresh).then_some(self.ended)
     }

@@ -1,4 +1,4 @@
-//! The way of spans to whoever sends them: workers put statements into a bounded queue and never wait.
+//! The queue of statements for the sender of spans. Workers put statements into a bounded queue and never wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,24 +7,24 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::slow::StatementView;
 
-/// Statements that may wait to be sent.
+/// The most statements in the queue.
 const WAITING_MAX: usize = 4096;
 
 /// Why spans were not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
-    /// Too many waited.
+    /// Too many statements waited.
     QueueFull,
     /// The collector could not be reached, or did not answer in time.
     Unreachable,
-    /// The collector did not want them.
+    /// The collector rejected them.
     Refused,
     /// Traces were switched off, or the proxy ended.
     Ended,
 }
 
 impl Dropped {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 4] = [
         Self::QueueFull,
         Self::Unreachable,
@@ -32,7 +32,7 @@ impl Dropped {
         Self::Ended,
     ];
 
-    /// As tables and metrics have it.
+    /// The name in tables and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue_full",
@@ -53,7 +53,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// A queue, and where statements come out of it.
+    /// A queue, and the receiver of its statements.
     pub fn new() -> (Arc<Self>, Receiver<StatementView>) {
         let (to, statements) = channel(WAITING_MAX);
         let traces = Self {
@@ -65,7 +65,7 @@ impl Traces {
         (Arc::new(traces), statements)
     }
 
-    /// Puts a statement into the queue; one too many is dropped, and its spans are counted.
+    /// Puts a statement into the queue. If the queue is full, the statement is dropped and its spans are counted.
     pub fn offer(&self, statement: StatementView) {
         let spans = statement.spans();
         if self.to.try_send(statement).is_err() {
@@ -73,17 +73,17 @@ impl Traces {
         }
     }
 
-    /// So many spans were sent.
+    /// Counts spans that were sent.
     pub fn note_sent(&self, spans: u64) {
         self.sent.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// So many were not.
+    /// Counts spans that were not sent.
     pub fn note_dropped(&self, why: Dropped, spans: u64) {
         self.dropped[why as usize].fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// They cannot be sent, or can be again; says whether that is new.
+    /// Notes that spans cannot be sent, or can be again. Returns whether that is new.
     pub fn note_trouble(&self, trouble: Option<String>) -> bool {
         let mut known = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = known.is_some() != trouble.is_some();
@@ -96,12 +96,12 @@ impl Traces {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Spans that were not.
+    /// Spans that were not sent, for this reason.
     pub fn dropped(&self, why: Dropped) -> u64 {
         self.dropped[why as usize].load(Ordering::Relaxed)
     }
 
-    /// Why none can be sent now.
+    /// Why spans cannot be sent now.
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         trouble.clone()

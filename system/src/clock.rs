@@ -14,7 +14,7 @@ struct Sources {
 }
 
 impl Clock {
-    /// A clock that asks these two functions: the first for a time that nobody sets, the second for the time of day.
+    /// A clock that asks these two functions: the first for a monotonic time, the second for the time of day.
     pub fn new(
         steady: impl Fn() -> Instant + Send + Sync + 'static,
         wall: impl Fn() -> SystemTime + Send + Sync + 'static,
@@ -36,7 +36,7 @@ impl Clock {
         })
     }
 
-    /// A time that nobody sets, and that means something only beside other times of this clock.
+    /// A monotonic time, which can only be compared with other times of this clock.
     pub fn steady(&self) -> Instant {
         (self.0.steady)()
     }

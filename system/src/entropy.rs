@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::HashKeys;
 
-/// The system has no random bytes to give.
+/// The system cannot give random bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the system has no randomness")]
 pub struct NoEntropy;
@@ -18,12 +18,12 @@ type Fill = dyn Fn(&mut [u8]) -> Result<(), NoEntropy> + Send + Sync;
 pub struct Entropy(Arc<Fill>);
 
 impl Entropy {
-    /// Random bytes that this function writes.
+    /// A source whose random bytes this function writes.
     pub fn new(fill: impl Fn(&mut [u8]) -> Result<(), NoEntropy> + Send + Sync + 'static) -> Self {
         Self(Arc::new(fill))
     }
 
-    /// Bytes that follow from a seed: for simulations and tests. Anybody who knows the seed can foresee them.
+    /// A source whose bytes follow from a seed, for simulations and tests. With the seed the bytes are predictable.
     pub fn seeded(seed: u64) -> Self {
         let state = AtomicU64::new(seed);
         Self::new(move |bytes| {
@@ -38,7 +38,7 @@ impl Entropy {
     /// Random bytes.
     ///
     /// # Errors
-    /// The system has none. That happens early after its start, or never.
+    /// The system has no random bytes. That can happen only shortly after its start.
     pub fn bytes<const N: usize>(&self) -> Result<[u8; N], NoEntropy> {
         let mut bytes = [0; N];
         (self.0)(&mut bytes)?;
@@ -54,7 +54,7 @@ impl Entropy {
     }
 }
 
-/// What SplitMix64 adds to its state (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
+/// The number that SplitMix64 adds to its state (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn mix(state: u64) -> u64 {

@@ -5,15 +5,15 @@ use std::hash::BuildHasher;
 
 use siphasher::sip::SipHasher13;
 
-/// Hashes with random keys (SipHash-1-3, as the standard library's maps). Whoever does not know the keys cannot find
-/// values whose hashes are the same. Copies have the same keys.
+/// Hashes with random keys (SipHash-1-3, as the standard library's maps). An attacker who does not know the keys cannot
+/// find values with equal hashes. Copies have the same keys.
 #[derive(Clone, Copy)]
 pub struct HashKeys {
     keys: [u8; 16],
 }
 
 impl HashKeys {
-    /// These bytes as keys.
+    /// Makes keys from these bytes.
     pub(crate) fn new(keys: [u8; 16]) -> Self {
         Self { keys }
     }

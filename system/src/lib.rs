@@ -1,4 +1,4 @@
-//! The time, random bytes and threads, as the binary or a simulation hands them to the parts of a process.
+//! The time, random bytes and threads that the binary or a simulation gives to the parts of a process.
 //!
 //! ```text
 //!   binary: the machine's clock, randomness, threads ──┐
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Only the binary takes these three from the machine. `cargo run -p xtask -- limits` checks that. Times that are only
-//! compared with one another, such as timeouts, come from `net::clock::now`, which follows the runtime's clock. The
-//! threads of workers are started by `net::worker`.
+//! compared with one another, such as timeouts, come from `net::clock::now`, which follows the runtime's clock.
+//! `net::worker` starts the threads of workers.
 
 mod clock;
 mod entropy;

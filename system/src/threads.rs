@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// What a thread does.
+/// The work of a thread.
 pub type Work = Box<dyn FnOnce() + Send>;
 
 type Start = dyn Fn(String, Work) -> io::Result<JoinHandle<()>> + Send + Sync;
@@ -15,7 +15,7 @@ type Start = dyn Fn(String, Work) -> io::Result<JoinHandle<()>> + Send + Sync;
 pub struct Threads(Arc<Start>);
 
 impl Threads {
-    /// Threads that this function starts. It gets the name of each.
+    /// Starts threads with this function, which gets each thread's name.
     pub fn new(
         start: impl Fn(String, Work) -> io::Result<JoinHandle<()>> + Send + Sync + 'static,
     ) -> Self {
@@ -25,7 +25,7 @@ impl Threads {
     /// Starts a thread.
     ///
     /// # Errors
-    /// The system has none to give.
+    /// The system cannot start a thread.
     pub fn start(
         &self,
         name: &str,

@@ -15,15 +15,15 @@ use crate::read::{Malformed, Reader};
 pub struct QueryAttribute<'a> {
     /// Its name, in the client's character set.
     pub name: &'a [u8],
-    /// Its value: text as it came, numbers in decimal.
+    /// Its value: text unchanged, numbers in decimal.
     pub value: Cow<'a, [u8]>,
 }
 
 impl<'a> Query<'a> {
-    /// The attributes that came along, without those that are NULL, and without dates and times.
+    /// The query attributes of the command, without NULLs, dates and times.
     ///
     /// # Errors
-    /// A block that does not hold what it says.
+    /// The block of attributes is malformed.
     pub fn named_attributes(
         &self,
         capabilities: Capabilities,
@@ -54,12 +54,12 @@ impl<'a> Query<'a> {
 }
 
 impl<'a> Execute<'a> {
-    /// The attributes that came along behind the `own` parameters of the statement, without those
-    /// that are NULL, and without dates and times. `types` are those of this command, or remembered
-    /// ones; parameters with long data have no value here.
+    /// The query attributes after the `own` parameters of the statement, without NULLs, dates and
+    /// times. `types` are the types of this command, or the remembered types of an earlier one. Parameters with
+    /// long data have no value here.
     ///
     /// # Errors
-    /// Types or values that do not hold what they say.
+    /// Types or values are malformed.
     pub fn named_attributes(
         &self,
         own: u16,
@@ -89,7 +89,7 @@ impl<'a> Execute<'a> {
     }
 }
 
-/// A value as text; none for kinds that have none here.
+/// Reads a value as text; `None` for kinds that are not supported.
 fn read_value<'a>(reader: &mut Reader<'a>, kind: u16) -> Result<Option<Cow<'a, [u8]>>, Malformed> {
     const UNSIGNED: u16 = 0x8000;
     let (is_unsigned, kind) = (kind & UNSIGNED != 0, kind & !UNSIGNED);

@@ -1,4 +1,4 @@
-//! What server and client say between handshake response and OK
+//! The packets between handshake response and OK
 //! (protocol pages "Protocol::AuthSwitchRequest", "AuthMoreData", "AuthNextFactorRequest").
 
 use crate::greeting::up_to_nul;
@@ -8,24 +8,24 @@ use crate::write::put_nul_terminated;
 
 /// `caching_sha2_password`, MySQL's default since 8.0.
 pub const CACHING_SHA2_PASSWORD: &[u8] = b"caching_sha2_password";
-/// `sha256_password`, its forerunner.
+/// `sha256_password`, the predecessor of `caching_sha2_password`.
 pub const SHA256_PASSWORD: &[u8] = b"sha256_password";
 /// `mysql_native_password`, MariaDB's default.
 pub const MYSQL_NATIVE_PASSWORD: &[u8] = b"mysql_native_password";
 
 /// A server's packet during login. The servers put 0x01 before plugin data that would begin like
-/// one of the others (`server_mpvio_write_packet`), so the first byte decides.
+/// another kind of packet (`server_mpvio_write_packet`), so the first byte decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthPacket<'a> {
-    /// The client is in.
+    /// The login has succeeded.
     Ok,
-    /// The client is out.
+    /// The login has failed.
     Err,
     /// Another plugin, with its own data. An empty name is the pre-4.1 switch (`mysql_old_password`).
     Switch {
         /// The plugin's name.
         plugin: &'a [u8],
-        /// Its first data, a scramble with its NUL for most.
+        /// Its first data; for most plugins a scramble with its NUL.
         data: &'a [u8],
     },
     /// Data for the client's plugin.
@@ -42,7 +42,7 @@ pub enum AuthPacket<'a> {
 }
 
 impl<'a> AuthPacket<'a> {
-    /// Looks at a payload.
+    /// Decodes a payload.
     pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         Ok(match reader.u8("authentication packet")? {

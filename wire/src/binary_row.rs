@@ -13,7 +13,7 @@ const RESERVED_BITS: usize = 2;
 
 const ITEM: &str = "value";
 
-/// How a value looks.
+/// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BinaryType {
     /// The column's type.
@@ -39,13 +39,13 @@ pub enum BinaryValue<'a> {
 #[derive(Debug, Clone)]
 pub struct BinaryRow<'a> {
     null_bitmap: &'a [u8],
-    /// The next value's column.
+    /// The index of the next value's column.
     column: usize,
     values: Reader<'a>,
 }
 
 impl<'a> BinaryRow<'a> {
-    /// Begins with the payload of a row of so many columns.
+    /// Begins to read the payload of a row with this number of columns.
     pub fn new(payload: &'a [u8], columns: usize) -> Result<Self, Malformed> {
         let mut values = Reader::new(payload);
         values.u8("row header")?;
@@ -75,7 +75,7 @@ impl<'a> BinaryRow<'a> {
 }
 
 impl BinaryType {
-    /// A column's.
+    /// The form of a column's values.
     pub fn of_column(column: &ColumnDefinition<'_>) -> Self {
         Self {
             kind: column.kind,
@@ -83,7 +83,7 @@ impl BinaryType {
         }
     }
 
-    /// How many bytes an integer has; `None` if it is none.
+    /// How many bytes an integer has; `None` if the type is no integer.
     pub fn integer_bytes(self) -> Option<usize> {
         match self.kind {
             ColumnType::TINY => Some(1),
@@ -115,8 +115,8 @@ impl BinaryType {
 }
 
 impl BinaryValue<'_> {
-    /// The value as text. Apart from fractions of seconds and from exponents, which this does not write, that is the
-    /// server's text.
+    /// The value as text. It is the server's text, except for fractions of seconds, and for exponents, which this does
+    /// not write.
     pub fn to_text(&self) -> Vec<u8> {
         match self {
             Self::Integer(number) => number.to_string().into_bytes(),
@@ -136,7 +136,7 @@ fn integer(bytes: &[u8], is_unsigned: bool) -> i128 {
     }
 }
 
-/// The number that people would write for it: 0.1, not 0.10000000149.
+/// The shortest decimal number for a float: 0.1, not 0.10000000149.
 fn shortest(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }

@@ -35,7 +35,7 @@ pub struct BoundValues {
 }
 
 impl BoundValues {
-    /// All of these; `None` if they are more than a statement has placeholders.
+    /// Binds all these values; `None` if they are more than a statement can have placeholders.
     pub fn of(values: &[BoundValue<'_>]) -> Option<Self> {
         let mut bound = Self::default();
         for value in values {
@@ -44,7 +44,7 @@ impl BoundValues {
         Some(bound)
     }
 
-    /// Appends the value of the next placeholder; `None` if a statement has no more.
+    /// Appends the value of the next placeholder; `None` if a statement can have no more placeholders.
     pub fn push(&mut self, value: BoundValue<'_>) -> Option<()> {
         let bit = self.count % 8;
         self.count = self.count.checked_add(1)?;
@@ -81,17 +81,17 @@ impl BoundValues {
         Some(())
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn count(&self) -> u16 {
         self.count
     }
 
-    /// How many bytes they are.
+    /// The bytes of the values and their types.
     pub fn bytes(&self) -> usize {
         self.values.len() + self.types.len()
     }
 
-    /// A COM_STMT_EXECUTE's payload with them, for a connection without query attributes.
+    /// The payload of a COM_STMT_EXECUTE with these values, for a connection without query attributes.
     pub fn execute(&self, statement_id: u32) -> Vec<u8> {
         let mut payload = Vec::with_capacity(self.bytes() + self.null_bitmap.len() + 16);
         Execute {

@@ -19,7 +19,7 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    /// MySQL: new long password. MariaDB: `CLIENT_MYSQL`, set by whoever has no extended flags.
+    /// MySQL: new long password. MariaDB: `CLIENT_MYSQL`, set by peers without extended flags.
     LONG_PASSWORD = 0,
     /// Affected rows are found rows.
     FOUND_ROWS = 1,

@@ -4,21 +4,20 @@ use crate::capability::Capabilities;
 use crate::read::{Malformed, Reader};
 use crate::write::{put_lenenc_bytes, put_nul_terminated};
 
-/// What a client says of itself anew.
+/// The fields of a COM_CHANGE_USER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeUser<'a> {
     /// The user.
     pub user: &'a [u8],
-    /// The plugin's first answer, to the scramble of the login before.
+    /// The plugin's first answer, to the scramble of the previous login.
     pub auth_response: &'a [u8],
-    /// The schema to begin with; `None` for none.
+    /// The first schema, if any.
     pub schema: Option<&'a [u8]>,
     /// The collation; absent in packets of old clients.
     pub collation: Option<u16>,
-    /// The plugin that it answers by; `None` without PLUGIN_AUTH.
+    /// The plugin that the client answers with; `None` without PLUGIN_AUTH.
     pub plugin: Option<&'a [u8]>,
-    /// Connection attributes: pairs of length-encoded strings, not looked at; `None` where they are not
-    /// whole.
+    /// Connection attributes: pairs of length-encoded strings, not decoded; `None` if they are incomplete.
     pub attributes: Option<&'a [u8]>,
 }
 
@@ -26,7 +25,7 @@ impl<'a> ChangeUser<'a> {
     /// Decodes what follows the command's byte (`parse_com_change_user_packet`).
     ///
     /// # Errors
-    /// The item that is not whole.
+    /// The incomplete item.
     pub fn decode(arguments: &'a [u8], capabilities: Capabilities) -> Result<Self, Malformed> {
         let mut reader = Reader::new(arguments);
         let user = reader.until_nul("user")?;
@@ -63,8 +62,8 @@ impl<'a> ChangeUser<'a> {
         })
     }
 
-    /// Appends what follows the command's byte. An authentication response that is too long for its
-    /// length's byte is left out: the server asks for it then.
+    /// Appends the bytes after the command's byte. An authentication response that is too long for its
+    /// length's byte is left out: then the server asks for it.
     pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         put_nul_terminated(out, self.user);
         let auth_response = match self.auth_response.len() {

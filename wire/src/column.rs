@@ -15,7 +15,7 @@ macro_rules! column_types {
         impl ColumnType {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// The protocol's name, without `MYSQL_TYPE_`; `None` for a number that has none.
+            /// The protocol's name, without `MYSQL_TYPE_`; `None` for an unknown number.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($value => Some(stringify!($name)),)*
@@ -130,17 +130,17 @@ pub struct ColumnDefinition<'a> {
     pub name: &'a [u8],
     /// The column, by its own name.
     pub name_original: &'a [u8],
-    /// MariaDB's extended type information, as it came; only under MARIADB_EXTENDED_METADATA.
+    /// MariaDB's extended type information, not decoded; only under MARIADB_EXTENDED_METADATA.
     pub extended: &'a [u8],
-    /// The collation's id; [`ColumnDefinition::BINARY_COLLATION`] for what is no text.
+    /// The collation's id; [`ColumnDefinition::BINARY_COLLATION`] for columns that are no text.
     pub collation: u16,
     /// The longest value, in bytes of the text protocol.
     pub length: u32,
     /// The type.
     pub kind: ColumnType,
-    /// `NOT_NULL_FLAG` and its kin.
+    /// `NOT_NULL_FLAG` and the other column flags.
     pub flags: u16,
-    /// Digits behind the decimal point; 31 when that varies.
+    /// Digits after the decimal point; 31 if the number of digits varies.
     pub decimals: u8,
 }
 
@@ -174,8 +174,7 @@ impl<'a> ColumnDefinition<'a> {
         }
     }
 
-    /// Decodes a payload. What the reply to COM_FIELD_LIST has behind it, the default value, is not
-    /// looked at.
+    /// Decodes a payload. The default value, which follows in the reply to COM_FIELD_LIST, is ignored.
     pub fn decode(payload: &'a [u8], capabilities: Capabilities) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let catalog = reader.lenenc_bytes("catalog")?;

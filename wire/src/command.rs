@@ -51,7 +51,7 @@ commands! {
     PROCESS_KILL = 0x0c,
     /// Writes debug information to the server's log.
     DEBUG = 0x0d,
-    /// Is anybody there?
+    /// Checks whether the server is alive.
     PING = 0x0e,
     /// Internal to the server.
     TIME = 0x0f,
@@ -96,7 +96,8 @@ commands! {
 }
 
 impl Command {
-    /// Whether it begins or belongs to replication or cloning: what follows it is no exchange of a session.
+    /// Whether the command begins or belongs to replication or cloning: the bytes after it are no exchange of a
+    /// session.
     pub const fn is_replication(self) -> bool {
         matches!(
             self,

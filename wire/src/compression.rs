@@ -1,11 +1,11 @@
-//! Compressed frames: an envelope around the stream of packets, once a login has agreed on it.
+//! Compressed frames: an envelope around the stream of packets, if the login has negotiated compression.
 //!
 //! ```text
 //!   [compressed length:3][frame's own sequence:1][uncompressed length:3][bytes]
 //! ```
 //!
-//! An uncompressed length of 0 says that the bytes are as they are. Frames cut the stream where
-//! they like, not at packets. (Protocol page "Compressed Packet"; `net_serv.cc` in either server.)
+//! An uncompressed length of 0 says that the bytes are not compressed. A frame may begin and end anywhere in
+//! the stream, also within a packet. (Protocol page "Compressed Packet"; `net_serv.cc` in either server.)
 
 mod algorithm;
 mod scratch;
@@ -18,33 +18,33 @@ use scratch::{Inflater, Step};
 pub const FRAME_HEADER_BYTES: usize = 7;
 /// Payloads shorter than this are not worth compressing: the servers' `MIN_COMPRESS_LENGTH`.
 pub const COMPRESS_BYTES_MIN: usize = 50;
-/// How much of the stream one frame of ours carries. The protocol allows 16 MiB − 1, but its
-/// receiver must hold a frame whole; deflate looks back 32 KiB, so more would gain little.
+/// How many bytes of the stream a frame carries that the proxy makes. The protocol allows 16 MiB − 1, but
+/// the receiver must hold a whole frame. Deflate looks back 32 KiB, so a longer frame would gain little.
 pub const FRAME_PAYLOAD_BYTES: usize = 32 * 1024;
 
-/// Who is at the other end of the connection.
+/// The kind of the connection's other end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Remote {
-    /// We are its server: it counts from 0 in each command, our reply counts on from there.
+    /// A client: it counts from 0 in each command, and the proxy's reply continues the count.
     Client,
-    /// We are its client: we count from 0 in each command, and on from its reply.
+    /// A backend: the proxy counts from 0 in each command, and continues the count of the backend's reply.
     Backend,
 }
 
-/// What one call to [`Codec::decode`] did.
+/// The result of one call to [`Codec::decode`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Progress {
-    /// Bytes of the input that are dealt with.
+    /// Bytes of the input that were consumed.
     pub consumed: usize,
     /// Bytes of the output that are filled.
     pub produced: usize,
 }
 
-/// One connection's compression, both directions, which share the count of frames.
+/// The compression of one connection. Both directions share the count of frames.
 ///
-/// It has no buffer: frames are decompressed as their bytes come, into the caller's memory and
-/// never beyond what their headers declare, and are compressed in one go. What the algorithms
-/// need besides (50 to 500 KiB) is kept for each thread, not for each connection.
+/// It has no buffer. Frames are decompressed as their bytes arrive, into the caller's memory, and
+/// never beyond the length that their headers declare. Frames are compressed in one step. The working memory
+/// of the algorithms (50 to 500 KiB) is kept for each thread, not for each connection.
 #[derive(Debug)]
 pub struct Codec {
     algorithm: Algorithm,
@@ -55,7 +55,7 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// `level` is zlib's 1 to 9 or zstd's 1 to 22; what is beyond counts as the nearest of these.
+    /// `level` is zlib's 1 to 9 or zstd's 1 to 22; a level outside the range counts as the nearest in it.
     pub fn new(algorithm: Algorithm, level: u8, remote: Remote) -> Codec {
         let level_max = match algorithm {
             Algorithm::Zlib => 9,
@@ -70,22 +70,22 @@ impl Codec {
         }
     }
 
-    /// The next frame to the backend begins a command: servers refuse one that does not count
-    /// from 0. Towards a client it does nothing, since there the client counts.
+    /// Notes that the next frame to the backend begins a command: servers refuse a command that does not count
+    /// from 0. On a connection to a client it does nothing, because there the client's count decides.
     pub fn begin_command(&mut self) {
         if self.remote == Remote::Backend {
             self.sequence.next = 0;
         }
     }
 
-    /// The number of the next frame we make. Servers give it to the first packet behind each flush
-    /// as well (`net_flush`), and some client libraries insist on that.
+    /// The sequence number of the next frame that the proxy makes. Servers use it also for the first packet after
+    /// each flush (`net_flush`), and some client libraries require that.
     pub fn next_sequence(&self) -> u8 {
         self.sequence.next
     }
 
-    /// Decompresses from `input` into `output` until either is used up. As long as it fills the
-    /// output there may be more without further input.
+    /// Decompresses from `input` into `output` until either is used up. While it fills the
+    /// output, there may be more output without further input.
     ///
     /// # Errors
     /// [`Malformed::Invalid`] with the item's name; nothing that follows can be understood.
@@ -107,7 +107,7 @@ impl Codec {
         }
     }
 
-    /// Enters the next state when this one is complete.
+    /// Enters the next state if the current state is complete.
     fn advance(&mut self) -> Result<Flow, Malformed> {
         self.state = match &self.state {
             State::Header(header) if header.filled == FRAME_HEADER_BYTES => {
@@ -127,7 +127,7 @@ impl Codec {
         Ok(Flow::Advances)
     }
 
-    /// Memory that a frame takes which is not complete, besides its bytes.
+    /// Memory that an incomplete frame takes besides its bytes, in bytes.
     pub fn held_bytes(&self) -> usize {
         match &self.state {
             State::Packed(packed) => packed.inflater.held_bytes(),
@@ -135,10 +135,10 @@ impl Codec {
         }
     }
 
-    /// To be asked when the stream has ended.
+    /// Checks the state when the stream has ended.
     ///
     /// # Errors
-    /// [`Malformed::Truncated`] when it ended within a frame.
+    /// [`Malformed::Truncated`] if the stream ended within a frame.
     pub fn check_end(&self) -> Result<(), Malformed> {
         match &self.state {
             State::Header(header) if header.filled == 0 => Ok(()),
@@ -176,7 +176,7 @@ enum Flow {
     Stays,
 }
 
-/// Where the incoming stream is.
+/// The position in the incoming stream.
 ///
 /// ```text
 ///   Header ──► Plain ───┐
@@ -197,7 +197,7 @@ impl State {
     });
 }
 
-/// A frame's header, as far as it has come.
+/// A frame's header, as far as it has arrived.
 #[derive(Debug)]
 struct CompressedHeader {
     bytes: [u8; FRAME_HEADER_BYTES],
@@ -219,7 +219,7 @@ impl CompressedHeader {
     }
 }
 
-/// Bytes that are as they are.
+/// Bytes that are not compressed.
 #[derive(Debug)]
 struct Plain {
     left: usize,
@@ -245,7 +245,7 @@ struct Packed {
     inflater: Inflater,
     input_left: usize,
     output_left: usize,
-    /// The last call filled its output, so there may be more of it without more input.
+    /// The last call filled its output, so there may be more output without more input.
     may_hold: bool,
     ended: bool,
 }
@@ -268,7 +268,7 @@ impl Packed {
     }
 
     fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, Malformed> {
-        // What the header promised is there, but the checksum may not be; a byte more is a lie.
+        // If all declared bytes are there, the checksum may still be missing. One byte more is an error.
         let mut excess = [0];
         let (input, _) = input.split_at(input.len().min(self.input_left));
         let room = match self.output_left {
@@ -302,9 +302,9 @@ impl Packed {
 /// The count of frames.
 #[derive(Default, Debug)]
 struct Sequence {
-    /// What the next frame in either direction should be.
+    /// The number that the next frame in either direction should have.
     next: u8,
-    /// What would follow the last frame that came, if none had been sent since.
+    /// The number that follows the last received frame, without the frames that were sent since.
     after_received: u8,
 }
 
@@ -315,9 +315,9 @@ impl Sequence {
         taken
     }
 
-    /// A client must count on from what we sent, begin a command, or, if we sent an error while
-    /// it was still sending, go on with its own count. A backend is followed wherever it jumps,
-    /// as clients do: it may answer before it has read all.
+    /// A client must continue the proxy's count, begin a command, or continue its own count (if the proxy sent
+    /// an error while the client was still sending). From a backend every number is accepted,
+    /// as clients do, because a backend may answer before it has read everything.
     fn received(&mut self, sequence: u8, from: Remote) -> Result<(), Malformed> {
         let in_order = [0, self.next, self.after_received].contains(&sequence);
         if from == Remote::Client && !in_order {

@@ -1,6 +1,6 @@
-//! The errors that the proxy itself gives its clients, each with its number, its text, and what the manual says of it.
-//! The manual's list of errors is written from these definitions by `xtask errors`. Errors of servers pass unchanged and
-//! are not here, nor are those of the admin port.
+//! The errors that the proxy itself sends to clients, each with its number, its text, and its entry in the manual.
+//! `xtask errors` writes the manual's list of errors from these definitions. Errors of servers pass unchanged and
+//! are not here. Errors of the admin port are not here either.
 
 mod connecting;
 mod definition;

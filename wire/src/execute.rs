@@ -6,8 +6,8 @@
 //!                       under QUERY_ATTRIBUTES └──── only with parameters ──┘
 //! ```
 //!
-//! Values stay as they came: where one ends depends on types that only the session may know, and on
-//! long data that came before.
+//! Values are not decoded: the end of a value depends on types that only the session may know, and on
+//! long data that was sent before.
 
 use crate::capability::Capabilities;
 use crate::command::Command;
@@ -22,28 +22,28 @@ pub struct Execute<'a> {
     pub statement_id: u32,
     /// Cursor type and [`Execute::PARAMETER_COUNT_AVAILABLE`].
     pub flags: u8,
-    /// How often; 1, and no server looks at it.
+    /// The iteration count: 1. No server reads it.
     pub iterations: u32,
     /// Parameters in this packet: the statement's, then the query attributes.
     pub parameter_count: usize,
     /// A bit for each parameter that is NULL.
     pub null_bitmap: &'a [u8],
-    /// Two bytes for each parameter, with its name behind them under QUERY_ATTRIBUTES, as they
-    /// came; absent when the server is to take those of the time before.
+    /// Two bytes for each parameter, followed by its name under QUERY_ATTRIBUTES, not decoded.
+    /// `None` if the server must use the types of the previous execution.
     pub types: Option<&'a [u8]>,
-    /// The values of those that are neither NULL nor were sent as long data.
+    /// The values of parameters that are neither NULL nor were sent as long data.
     pub values: &'a [u8],
 }
 
 impl<'a> Execute<'a> {
-    /// CURSOR_TYPE_READ_ONLY: rows are to be fetched.
+    /// CURSOR_TYPE_READ_ONLY: the client will fetch the rows.
     pub const CURSOR_READ_ONLY: u8 = 1;
-    /// PARAMETER_COUNT_AVAILABLE: under QUERY_ATTRIBUTES, a count comes even to a statement
+    /// PARAMETER_COUNT_AVAILABLE: under QUERY_ATTRIBUTES, the packet has a count even for a statement
     /// without parameters.
     pub const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 
-    /// Decodes what follows the command's byte, for a statement with `statement_parameters` of its
-    /// own. Fewer than that are malformed (MySQL: ER_WRONG_ARGUMENTS), more are query attributes.
+    /// Decodes the bytes after the command's byte, for a statement with `statement_parameters` of its
+    /// own. Fewer parameters are malformed (MySQL: ER_WRONG_ARGUMENTS), more are query attributes.
     pub fn decode(
         arguments: &'a [u8],
         capabilities: Capabilities,
@@ -76,8 +76,8 @@ impl<'a> Execute<'a> {
         Ok(execute)
     }
 
-    /// Appends the payload, the command's byte included. `capabilities` are those it was decoded
-    /// with: they say whether types have names.
+    /// Appends the payload with the command's byte. `capabilities` must be those of the decoding:
+    /// they say whether types have names.
     pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         out.push(Command::STMT_EXECUTE.0);
         out.extend_from_slice(&self.statement_id.to_le_bytes());
@@ -94,8 +94,8 @@ impl<'a> Execute<'a> {
         out.extend_from_slice(self.values);
     }
 
-    /// Whether the number of parameters is on the wire. MySQL wants it also without the flag, as
-    /// soon as the statement has parameters.
+    /// Whether the number of parameters is on the wire. MySQL wants the number also without the flag,
+    /// if the statement has parameters.
     fn is_counted(&self, capabilities: Capabilities) -> bool {
         capabilities.contains(Capabilities::QUERY_ATTRIBUTES)
             && (self.parameter_count > 0 || self.flags & Self::PARAMETER_COUNT_AVAILABLE != 0)
@@ -109,12 +109,12 @@ pub struct BulkExecute<'a> {
     pub statement_id: u32,
     /// [`BulkExecute::SEND_TYPES`] and [`BulkExecute::SEND_UNIT_RESULTS`].
     pub flags: u16,
-    /// Types, if the flags say so, and rows, as they came.
+    /// Types, if the flags say so, and rows, not decoded.
     pub rows: &'a [u8],
 }
 
 impl<'a> BulkExecute<'a> {
-    /// Each row's result is wanted.
+    /// The client wants each row's result.
     pub const SEND_UNIT_RESULTS: u16 = 64;
     /// Types come before the rows.
     pub const SEND_TYPES: u16 = 128;

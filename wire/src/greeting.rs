@@ -14,7 +14,7 @@ pub const PROTOCOL_VERSION: u8 = 10;
 const SCRAMBLE_HEAD_BYTES: usize = 8;
 const SCRAMBLE_TAIL_BYTES_MIN: usize = 13;
 
-/// What a server says first.
+/// The first packet of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
     /// The version text, for instance `9.7.0` or `5.5.5-10.11.14-MariaDB`.
@@ -23,7 +23,7 @@ pub struct Greeting {
     pub thread_id: u32,
     /// Authentication data, without its trailing NUL; 20 bytes from real servers.
     pub scramble: Vec<u8>,
-    /// What the server can do.
+    /// The server's capabilities.
     pub capabilities: Capabilities,
     /// The server's default collation id (lower 8 bits).
     pub collation: u8,
@@ -80,7 +80,7 @@ impl Greeting {
         })
     }
 
-    /// The scramble as greetings with PLUGIN_AUTH carry it: with its trailing NUL.
+    /// The scramble as the greeting carries it: with its trailing NUL under PLUGIN_AUTH.
     pub fn scramble_as_sent(&self) -> Vec<u8> {
         let mut scramble = self.scramble.clone();
         if self.capabilities.contains(Capabilities::PLUGIN_AUTH) {
@@ -89,8 +89,8 @@ impl Greeting {
         scramble
     }
 
-    /// Appends the payload. [`Greeting::decode`] gives the same value back for scrambles of 20 to
-    /// 254 bytes (8 without SECURE_CONNECTION); shorter ones are filled up with NULs.
+    /// Appends the payload. [`Greeting::decode`] returns the same value for scrambles of 20 to
+    /// 254 bytes (8 without SECURE_CONNECTION). Shorter scrambles are filled up with NULs.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let (lower, extended) = (
             self.capabilities.lower(),
@@ -125,14 +125,14 @@ fn put_filled_up(out: &mut Vec<u8>, bytes: &[u8], length: usize) {
     out.resize(out.len() + length.saturating_sub(bytes.len()), 0);
 }
 
-/// Joins the two halves, trusting the extended one only where its owner says it is MariaDB.
+/// Joins the two halves. The extended half counts only if the flags say that the sender is MariaDB.
 pub(crate) fn with_extended(protocol: u32, extended: u32) -> Capabilities {
     let speaks_mariadb =
         !Capabilities::from_parts(protocol, 0).contains(Capabilities::LONG_PASSWORD);
     Capabilities::from_parts(protocol, if speaks_mariadb { extended } else { 0 })
 }
 
-/// What stands in the extended field: zero unless MariaDB's marker allows more.
+/// The value of the extended field: zero, unless LONG_PASSWORD is missing, which marks MariaDB.
 pub(crate) fn extended_on_wire(capabilities: Capabilities) -> u32 {
     match capabilities.contains(Capabilities::LONG_PASSWORD) {
         true => 0,
@@ -144,8 +144,8 @@ pub(crate) fn up_to_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Overwrites the protocol's 32 capability flags of an encoded greeting; everything else stays as
-/// the server wrote it. A payload that is no greeting is left alone.
+/// Overwrites the protocol's 32 capability flags of an encoded greeting. Everything else stays as
+/// the server wrote it. A payload that is no greeting stays unchanged.
 pub fn patch_capabilities(payload: &mut [u8], capabilities: Capabilities) {
     const FROM_VERSION_TO_LOWER: usize = 1 + 4 + SCRAMBLE_HEAD_BYTES + 1;
     const FROM_LOWER_TO_UPPER: usize = 2 + 1 + 2;

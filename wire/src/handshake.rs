@@ -9,7 +9,7 @@ use crate::write::{put_lenenc, put_lenenc_bytes, put_nul_terminated};
 /// Bytes of an SSLRequest, and of the part that every handshake response begins with.
 pub const SSL_REQUEST_BYTES: usize = 32;
 
-/// What is wrong with the answer of a client that speaks the protocol from before 4.1.
+/// The fault of a handshake response in the protocol from before 4.1.
 pub const PROTOCOL_40: Malformed = Malformed::Invalid("client capabilities (protocol 4.0)");
 
 const FILLER_BYTES: usize = 19;
@@ -18,7 +18,7 @@ const EXTENDED_AT: usize = 28;
 /// The fixed part: the whole of an SSLRequest, the beginning of a handshake response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandshakeHead {
-    /// What the client will use.
+    /// The capabilities that the client will use.
     pub capabilities: Capabilities,
     /// The longest payload that the client wants, in bytes.
     pub packet_bytes_max: u32,
@@ -67,29 +67,29 @@ pub struct HandshakeResponse<'a> {
     pub user: &'a [u8],
     /// The plugin's first answer.
     pub auth_response: &'a [u8],
-    /// The schema to begin with.
+    /// The first schema.
     pub schema: Option<&'a [u8]>,
     /// The plugin that made `auth_response`.
     pub plugin: Option<&'a [u8]>,
-    /// Connection attributes: pairs of length-encoded strings, not looked at.
+    /// Connection attributes: pairs of length-encoded strings, not decoded.
     pub attributes: Option<&'a [u8]>,
     /// zstd level, 1 to 22.
     pub zstd_level: Option<u8>,
-    /// Whatever came behind; kept, so that nothing unknown is lost.
+    /// The bytes after all known fields; kept, so that nothing unknown is lost.
     pub trailing: &'a [u8],
 }
 
 impl<'a> HandshakeResponse<'a> {
-    /// Decodes a payload. Like the servers, it lets the last strings go without their NUL.
+    /// Decodes a payload. Like the servers, it accepts the last strings without their NUL.
     pub fn decode(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let head = HandshakeHead::read(&mut reader)?;
         Self::read(head, reader)
     }
 
-    /// Decodes the payload that follows an SSLRequest. What the request said of capabilities holds,
-    /// not what is said again here: so the servers have it (`parse_client_handshake_packet`), and
-    /// there are clients that say two different things.
+    /// Decodes the payload that follows an SSLRequest. The request's capabilities count, not those that
+    /// the payload repeats: the servers do so (`parse_client_handshake_packet`), and some clients
+    /// send different capabilities in the two packets.
     pub fn decode_behind(request: &HandshakeHead, payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let head = HandshakeHead::read(&mut reader)?;
@@ -136,7 +136,7 @@ impl<'a> HandshakeResponse<'a> {
         })
     }
 
-    /// Appends the payload, laid out as `self.head.capabilities` demands.
+    /// Appends the payload, in the layout that `self.head.capabilities` requires.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let has = |flag| self.head.capabilities.contains(flag);
         self.head.encode(out);
@@ -180,7 +180,7 @@ fn optional_string<'a>(reader: &mut Reader<'a>, present: bool) -> Option<&'a [u8
 
 /// Overwrites the capability flags of an encoded SSLRequest or handshake response.
 ///
-/// For flags that change no layout; a payload shorter than 32 bytes is left alone.
+/// Use it only for flags that do not change the layout. A payload shorter than 32 bytes stays unchanged.
 pub fn patch_capabilities(payload: &mut [u8], capabilities: Capabilities) {
     if payload.len() >= SSL_REQUEST_BYTES {
         payload[..4].copy_from_slice(&capabilities.lower().to_le_bytes());

@@ -1,4 +1,4 @@
-//! The MySQL client/server protocol as bytes and values: what is on the wire, not who sends it.
+//! The MySQL client/server protocol as bytes and values: the content of packets, not their senders.
 //!
 //! ```text
 //!   payload (a logical message)          Greeting, Query, Execute, OkPacket, ErrPacket …
@@ -8,10 +8,10 @@
 //!   compressed frame                     compression
 //! ```
 //!
-//! The errors that the proxy itself gives are defined in [`errors`].
+//! The errors that the proxy itself sends are defined in [`errors`].
 //!
-//! Nothing here touches a socket, a clock or a thread. Decoders take a shrinking slice and name the
-//! item that was missing; encoders append to a growing one. Both families are covered: where MySQL and
+//! This crate uses no socket, clock or thread. Decoders read from a shrinking slice and name the missing
+//! item; encoders append to a buffer. Both server families are covered: if MySQL and
 //! MariaDB differ, the difference is a capability flag, never a version number.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

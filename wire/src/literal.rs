@@ -1,4 +1,4 @@
-//! The parameters of an execution as literals of SQL: what a statement would say that had them in its
+//! The parameters of an execution as SQL literals, as a statement without placeholders would have them in its
 //! text (protocol page "Binary Protocol Value").
 
 use crate::capability::Capabilities;
@@ -11,11 +11,11 @@ use crate::read::{Malformed, Reader};
 const UNSIGNED: u16 = 0x8000;
 
 impl Execute<'_> {
-    /// The first `own` parameters, those of the statement itself. `types` are those of this command, or
-    /// remembered ones. One with long data, or with a value that has no literal, is `None`.
+    /// The first `own` parameters, which are the statement's own. `types` are the types of this command, or the
+    /// remembered types of an earlier one. A parameter with long data, or with a value without a literal, is `None`.
     ///
     /// # Errors
-    /// Types or values that do not hold what they say.
+    /// Types or values are malformed.
     pub fn literals(
         &self,
         own: u16,
@@ -85,7 +85,7 @@ fn integer(bytes: &[u8], is_unsigned: bool) -> String {
     }
 }
 
-/// Of 0, 4, 7 or 11 bytes.
+/// A date's text, from 0, 4, 7 or 11 bytes.
 fn date(value: &[u8]) -> Result<String, Malformed> {
     let mut reader = Reader::new(value);
     if reader.is_empty() {
@@ -100,7 +100,7 @@ fn date(value: &[u8]) -> Result<String, Malformed> {
     Ok(text)
 }
 
-/// Of 0, 8 or 12 bytes.
+/// A time's text, from 0, 8 or 12 bytes.
 fn time(value: &[u8]) -> Result<String, Malformed> {
     let mut reader = Reader::new(value);
     if reader.is_empty() {
@@ -125,7 +125,7 @@ fn clock(reader: &mut Reader<'_>, days: u32) -> Result<String, Malformed> {
     Ok(text)
 }
 
-/// What a quote or a backslash means depends on `sql_mode` and character set: such text is hexadecimal.
+/// A string literal. It is hexadecimal if it has quotes or backslashes, whose meaning depends on `sql_mode`.
 fn string(value: &[u8]) -> Vec<u8> {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\'' | b'\\');
     let mut out = Vec::with_capacity(value.len() + 2);

@@ -3,7 +3,7 @@
 /// Bytes of a packet header.
 pub const HEADER_BYTES: usize = 4;
 
-/// The longest payload of one packet, in bytes; a packet of just this length is continued by another.
+/// The longest payload of one packet, in bytes. A packet of exactly this length is continued by another packet.
 pub const PACKET_PAYLOAD_MAX: usize = 0xff_ffff;
 
 /// A packet's header.
@@ -25,7 +25,7 @@ impl Header {
         }
     }
 
-    /// Writes a header; lengths above [`PACKET_PAYLOAD_MAX`] are the caller's mistake and are cut.
+    /// Writes a header. A length above [`PACKET_PAYLOAD_MAX`] is the caller's mistake, and is truncated.
     pub fn encode(self) -> [u8; HEADER_BYTES] {
         debug_assert!(self.length <= PACKET_PAYLOAD_MAX);
         let [a, b, c, ..] = (self.length as u32).to_le_bytes();

@@ -33,8 +33,8 @@ pub(crate) fn is_null(bitmap: &[u8], index: usize) -> bool {
         .is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
-/// Reads the types of `count` values, with their names under QUERY_ATTRIBUTES; gives the whole
-/// block as it came.
+/// Reads the types of `count` values, with their names under QUERY_ATTRIBUTES. Returns the whole
+/// block, not decoded.
 pub(crate) fn read_types<'a>(
     reader: &mut Reader<'a>,
     count: usize,
@@ -59,10 +59,10 @@ pub(crate) fn read_type(
     Ok(kind)
 }
 
-/// The beginning of a block of types that holds those of the first `count` parameters.
+/// The beginning of a block of types, with the types of the first `count` parameters.
 ///
-/// A statement's own parameters come before its query attributes. What is remembered of an EXECUTE
-/// with attributes is cut with this when types are put into one without.
+/// A statement's own parameters come before its query attributes. If the remembered types are of an EXECUTE
+/// with attributes, this function cuts them before they are put into an EXECUTE without attributes.
 pub fn first_types(
     types: &[u8],
     count: usize,
@@ -71,7 +71,7 @@ pub fn first_types(
     read_types(&mut Reader::new(types), count, capabilities)
 }
 
-/// Steps over a value that is not NULL, by the rules of MySQL 9.7 (`get_ps_param_len`): there INT24
+/// Skips a value that is not NULL, by the rules of MySQL 9.7 (`get_ps_param_len`): there INT24
 /// and YEAR have a length in front like strings, and BOOL is refused.
 pub(crate) fn skip_value(reader: &mut Reader<'_>, kind: u16) -> Result<(), Malformed> {
     const ITEM: &str = "parameter value";

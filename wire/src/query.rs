@@ -10,21 +10,21 @@ use crate::command::Command;
 use crate::parameters::{is_null, read_count, read_null_bitmap, read_type, read_types, skip_value};
 use crate::read::{Malformed, Reader};
 
-/// The block of attributes that says that there are none.
+/// An empty block of attributes.
 pub const NO_ATTRIBUTES: &[u8] = &[0, 1];
 
 /// A COM_QUERY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Query<'a> {
-    /// Everything in front of the text, as it came; empty without QUERY_ATTRIBUTES.
+    /// All bytes before the text, not decoded; empty without QUERY_ATTRIBUTES.
     pub attributes: &'a [u8],
     /// The statement.
     pub text: &'a [u8],
 }
 
 impl<'a> Query<'a> {
-    /// Decodes what follows the command's byte. MySQL answers what is malformed here with
-    /// ER_MALFORMED_PACKET and goes on.
+    /// Decodes the bytes after the command's byte. MySQL answers malformed bytes with
+    /// ER_MALFORMED_PACKET and continues the session.
     pub fn decode(arguments: &'a [u8], capabilities: Capabilities) -> Result<Self, Malformed> {
         let mut reader = Reader::new(arguments);
         if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
@@ -37,7 +37,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// Appends the payload, the command's byte included. Without QUERY_ATTRIBUTES attributes are
+    /// Appends the payload with the command's byte. Without QUERY_ATTRIBUTES the attributes are
     /// left out; with it, an empty block is written as [`NO_ATTRIBUTES`].
     pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         out.push(Command::QUERY.0);

@@ -1,9 +1,9 @@
 //! Reading protocol items from a shrinking slice; every failure names the item.
 
-/// A payload that does not hold what the protocol promises there.
+/// A payload that does not follow the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// The payload ended before the named item was whole.
+    /// The payload ended before the end of the named item.
     #[error("truncated: {0}")]
     Truncated(&'static str),
     /// The named item has a value that the protocol does not allow there.
@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
         Self { rest: payload }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
             .rfold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// An integer of `count` bytes, 8 at most, that has its highest byte first, unlike the protocol's others.
+    /// An integer of `count` bytes, 8 at most, with its highest byte first, unlike the protocol's other integers.
     pub fn uint_high_first(&mut self, count: usize, item: &'static str) -> Result<u64, Malformed> {
         let bytes = self.bytes(count.min(8), item)?;
         Ok(bytes

@@ -18,7 +18,7 @@ pub const EOF_BYTES_LIMIT: usize = 9;
 /// ERR code of MariaDB's progress reports, which end nothing.
 pub const PROGRESS_REPORT: u16 = 0xffff;
 
-/// Whether a payload is one of MariaDB's progress reports; where they are agreed on.
+/// Whether a payload is one of MariaDB's progress reports, if the session has negotiated them.
 pub fn is_progress_report(payload: &[u8]) -> bool {
     let [low, high] = PROGRESS_REPORT.to_le_bytes();
     payload.starts_with(&[ERR, low, high])
@@ -66,8 +66,8 @@ impl OkPacket {
     }
 }
 
-/// Where in an OK packet's payload the status flags stand, two bytes with two of warnings behind;
-/// none where it is too short.
+/// The offset of the status flags in an OK packet's payload: two bytes, followed by two bytes of warnings.
+/// `None` if the payload is too short.
 pub fn ok_flags_at(payload: &[u8]) -> Option<usize> {
     let mut reader = Reader::new(payload);
     reader.u8("OK header").ok()?;
@@ -76,7 +76,7 @@ pub fn ok_flags_at(payload: &[u8]) -> Option<usize> {
     Some(payload.len() - reader.rest().len())
 }
 
-/// How an OK packet begins.
+/// The first byte of an OK packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OkHeader {
     /// 0x00: the whole reply.
@@ -148,7 +148,7 @@ impl ErrorCode {
     pub const READ_INTERRUPTED: Self = Self::new(1159, *b"08S01");
     /// ER_TOO_MANY_USER_CONNECTIONS: more sessions at once than the account may have.
     pub const TOO_MANY_USER_CONNECTIONS: Self = Self::new(1203, *b"42000");
-    /// ER_USER_LIMIT_REACHED: more of something than the account may have.
+    /// ER_USER_LIMIT_REACHED: the account has reached a limit on its resources.
     pub const USER_LIMIT: Self = Self::new(1226, *b"42000");
     /// ER_UNKNOWN_STMT_HANDLER: no such prepared statement.
     pub const UNKNOWN_STMT_HANDLER: Self = Self::new(1243, *b"HY000");
@@ -167,7 +167,7 @@ impl ErrorCode {
     pub const BACKEND_LOST: Self = Self::new(1158, *b"08S01");
     /// ER_LOCK_DEADLOCK: the transaction is rolled back, and may be tried again.
     pub const LOCK_DEADLOCK: Self = Self::new(1213, *b"40001");
-    /// ER_OPTION_PREVENTS_STATEMENT, which servers that are read-only say as well.
+    /// ER_OPTION_PREVENTS_STATEMENT, which read-only servers send as well.
     pub const OPTION_PREVENTS_STATEMENT: Self = Self::new(1290, *b"HY000");
     /// ER_CONNECTION_KILLED: MariaDB's, by KILL.
     pub const CONNECTION_KILLED: Self = Self::new(1927, *b"70100");

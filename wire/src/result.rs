@@ -15,10 +15,10 @@ use crate::session_track::put_ok;
 use crate::status::StatusFlags;
 use crate::write::{put_lenenc, put_lenenc_bytes, put_packets};
 
-/// What stands for NULL in a row.
+/// The byte that stands for NULL in a row.
 const NULL: u8 = 0xfb;
 
-/// In a result's first packet: definitions follow.
+/// The flag in a result's first packet: definitions follow.
 const DEFINITIONS_FOLLOW: u8 = 1;
 
 /// The first packet of a result set.
@@ -63,7 +63,7 @@ fn is_flagged(capabilities: Capabilities) -> bool {
         || capabilities.contains(Capabilities::MARIADB_CACHE_METADATA)
 }
 
-/// The values of a row of the text protocol, `None` for NULL; nothing comes after a malformed one.
+/// The values of a row of the text protocol, `None` for NULL; ends after a malformed value.
 #[derive(Debug, Clone)]
 pub struct TextRow<'a> {
     values: Reader<'a>,
@@ -122,8 +122,8 @@ pub fn put_binary_row<'v>(out: &mut Vec<u8>, values: impl IntoIterator<Item = Op
     }
 }
 
-/// Appends what a row's payload of the binary protocol begins with: which values are NULL. Those that are
-/// not follow, each as its type demands.
+/// Appends the beginning of a row's payload of the binary protocol: which values are NULL. The other
+/// values follow, each in the form of its type.
 pub fn put_binary_header(out: &mut Vec<u8>, nulls: impl ExactSizeIterator<Item = bool>) {
     const RESERVED_BITS: usize = 2;
     let mut bitmap = vec![0; (nulls.len() + RESERVED_BITS).div_ceil(8)];
@@ -139,8 +139,8 @@ pub fn put_binary_header(out: &mut Vec<u8>, nulls: impl ExactSizeIterator<Item =
 
 /// Appends a whole result set as packets from `sequence` on; returns the sequence id that follows.
 ///
-/// Definitions are always sent, and no session state changes; the flag that announces some is cleared.
-/// There is at least one column, and each of `rows` has a value for each of `columns`.
+/// Definitions are always sent, session state changes never, and their status flag is cleared.
+/// There must be at least one column, and each of `rows` must have a value for each of `columns`.
 pub fn put_text_result<'v, R>(
     out: &mut Vec<u8>,
     sequence: u8,
@@ -165,7 +165,7 @@ where
     )
 }
 
-/// The same in the binary protocol. All columns are strings.
+/// Appends a whole result set in the binary protocol, as [`put_text_result`]. All columns are strings.
 pub fn put_binary_result<'v, R>(
     out: &mut Vec<u8>,
     sequence: u8,
@@ -190,7 +190,7 @@ where
     )
 }
 
-/// The same with rows that the caller writes.
+/// Appends a whole result set, as [`put_text_result`], with rows that the caller writes.
 #[allow(clippy::too_many_arguments)] // all that a result has, and how its rows look
 pub fn put_rows<R>(
     out: &mut Vec<u8>,
@@ -218,7 +218,7 @@ pub fn put_rows<R>(
     }
     let is_eof_kept = !capabilities.contains(Capabilities::DEPRECATE_EOF);
     if is_eof_kept {
-        // The servers have made no row yet that they could warn of.
+        // At this EOF the servers have made no row yet, so there are no warnings.
         packets.put(|payload| put_eof(payload, status, 0));
     }
     for row in rows {
@@ -238,7 +238,7 @@ pub fn put_rows<R>(
     packets.sequence
 }
 
-/// One packet after the other, each made in the same buffer.
+/// Appends packet after packet, each made in the same buffer.
 struct Packets<'o> {
     out: &'o mut Vec<u8>,
     sequence: u8,

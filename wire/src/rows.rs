@@ -1,4 +1,4 @@
-//! A small result by the names of its columns.
+//! A small result set, whose values are found by the names of the columns.
 
 use crate::capability::Capabilities;
 use crate::column::ColumnDefinition;
@@ -23,8 +23,8 @@ pub struct Row<'a> {
 }
 
 impl Rows {
-    /// Reads the payloads of a result set: its head, the definitions, `row_count` rows. What comes behind these is
-    /// not looked at.
+    /// Reads the payloads of a result set: its head, the definitions, `row_count` rows. Payloads after the rows are
+    /// ignored.
     pub fn read<'a>(
         mut payloads: impl Iterator<Item = &'a [u8]>,
         row_count: usize,
@@ -59,7 +59,7 @@ impl Rows {
 }
 
 impl<'a> Row<'a> {
-    /// The value of a column, which is named in any case. `None` if it is NULL, or if there is no such column.
+    /// The value of a column, whose name may be in any case. `None` if it is NULL, or if there is no such column.
     pub fn value(self, column: &str) -> Option<&'a str> {
         let mut columns = self.columns.iter();
         let at = columns.position(|name| name.eq_ignore_ascii_case(column))?;

@@ -1,4 +1,4 @@
-//! What follows the fixed part of an OK packet: the info text and the session's state changes
+//! The end of an OK packet, after the fixed part: the info text and the session's state changes
 //! (protocol pages "OK_Packet" and "Session State Information").
 //!
 //! ```text
@@ -26,14 +26,14 @@ const TRANSACTION_CHARACTERISTICS: u8 = 4;
 /// SESSION_TRACK_TRANSACTION_STATE.
 const TRANSACTION_STATE: u8 = 5;
 
-/// How GTIDs are written: as text, the only way that is defined.
+/// The encoding of GTIDs: as text, which is the only defined encoding.
 const GTIDS_AS_TEXT: u8 = 0;
 
 /// One change of the session's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change<'a> {
     /// A system variable has this value now. An empty value may stand for NULL
-    /// (`character_set_results`): the protocol has no other way to say it.
+    /// (`character_set_results`), because the protocol has no other form for NULL.
     Variable {
         /// Its name, without `@@`.
         name: &'a [u8],
@@ -42,15 +42,15 @@ pub enum Change<'a> {
     },
     /// The default schema; empty when there is none.
     Schema(&'a [u8]),
-    /// Whether the session's state changed, in whatever way (`session_track_state_change`).
+    /// Whether the session's state changed, in any way (`session_track_state_change`).
     StateChanged(bool),
     /// GTIDs, as `session_track_gtids` asks for (MySQL). MariaDB has the variable `last_gtid`.
     Gtids(&'a [u8]),
-    /// The statements that would begin the transaction elsewhere; empty outside of one.
+    /// The statements that would begin the same transaction on another server; empty outside a transaction.
     TransactionCharacteristics(&'a [u8]),
     /// Eight characters, for instance `T_R_____`.
     TransactionState(&'a [u8]),
-    /// What this codec does not know.
+    /// A change of a kind that this codec does not know.
     Unknown {
         /// The kind's number.
         kind: u8,
@@ -59,7 +59,7 @@ pub enum Change<'a> {
     },
 }
 
-/// What follows the fixed part of an OK packet.
+/// The end of an OK packet, after the fixed part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OkTail<'a> {
     /// A text for people, for instance `Rows matched: 1  Changed: 1  Warnings: 0`.
@@ -68,11 +68,11 @@ pub struct OkTail<'a> {
 }
 
 impl<'a> OkTail<'a> {
-    /// Decodes the end of an OK packet's payload (header 0x00 or 0xfe). The changes themselves are
-    /// looked at when [`OkTail::changes`] comes to them; bytes behind them are nobody's.
+    /// Decodes the end of an OK packet's payload (header 0x00 or 0xfe). The changes themselves are decoded
+    /// by [`OkTail::changes`]. Bytes after the changes are ignored.
     ///
-    /// Without SESSION_TRACK too the info has its length in front, whatever the protocol page says:
-    /// so both families write it (`net_send_ok`) and their clients read it.
+    /// The info has its length in front also without SESSION_TRACK, although the protocol page says otherwise:
+    /// both families write it so (`net_send_ok`), and their clients read it so.
     pub fn decode(payload: &'a [u8], capabilities: Capabilities) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let ok = OkPacket::read(&mut reader)?;
@@ -98,11 +98,11 @@ impl<'a> OkTail<'a> {
     }
 }
 
-/// Changes one by one; nothing comes after a malformed one.
+/// Iterates over changes; ends after a malformed change.
 #[derive(Debug, Clone)]
 pub struct Changes<'a> {
     entries: Reader<'a>,
-    /// What is left of an entry with several variables.
+    /// The rest of an entry with several variables.
     variables: Reader<'a>,
 }
 
@@ -131,13 +131,13 @@ impl<'a> Changes<'a> {
         let data = self.entries.lenenc_bytes("session state data")?;
         let mut reader = Reader::new(data);
         let change = match kind {
-            // MariaDB's own clients expect several in one entry, its servers write one.
+            // MariaDB's own clients expect several variables in one entry; its servers write one.
             SYSTEM_VARIABLES => {
                 self.variables = reader;
                 return read_variable(&mut self.variables);
             }
             SCHEMA => Change::Schema(reader.lenenc_bytes("schema")?),
-            // The only text without a length of its own.
+            // The only text that has no length of its own.
             STATE_CHANGE => match reader.u8("state change flag")? {
                 b'1' => Change::StateChanged(true),
                 b'0' => Change::StateChanged(false),
@@ -168,8 +168,8 @@ fn read_variable<'a>(reader: &mut Reader<'a>) -> Result<Change<'a>, Malformed> {
 
 /// Appends an OK packet's payload as the servers write it (`net_send_ok`).
 ///
-/// SESSION_STATE_CHANGED is set when changes are written and cleared when not: without SESSION_TRACK
-/// among `capabilities`, none are.
+/// SESSION_STATE_CHANGED is set if changes are written, and cleared otherwise. Without SESSION_TRACK
+/// in `capabilities` no changes are written.
 pub fn put_ok<'c>(
     out: &mut Vec<u8>,
     header: OkHeader,
@@ -201,7 +201,7 @@ fn put_changes<'c>(out: &mut Vec<u8>, changes: impl Iterator<Item = Change<'c>>)
     for change in changes {
         put_change(out, &change);
     }
-    // The length goes in front, once it is known.
+    // The length is moved to the front, now that it is known.
     let end = out.len();
     put_lenenc(out, (end - start) as u64);
     let length_bytes = out.len() - end;
@@ -223,7 +223,7 @@ fn put_change(out: &mut Vec<u8>, change: &Change<'_>) {
     }
 }
 
-/// An entry's data: bytes as they are, then strings with their lengths.
+/// Appends an entry: its kind, `head` unchanged, then strings with their lengths.
 fn put_entry(out: &mut Vec<u8>, kind: u8, head: &[u8], strings: &[&[u8]]) {
     let sizes = strings
         .iter()

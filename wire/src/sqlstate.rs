@@ -1,6 +1,6 @@
-//! SQLSTATEs by error number, as the servers give them: those that differ from HY000.
+//! SQLSTATEs by error number, as the servers send them: only those that differ from HY000.
 
-/// The SQLSTATE of a condition's number, which stands in decimal digits. HY000 if the number is none.
+/// The SQLSTATE of an error number in decimal digits. HY000 if the digits are no number.
 pub fn of_digits(code: &[u8], is_mariadb: bool) -> [u8; 5] {
     let number = std::str::from_utf8(code).ok();
     let Some(number) = number.and_then(|number| number.parse::<u16>().ok()) else {

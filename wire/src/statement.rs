@@ -1,5 +1,5 @@
-//! Prepared statements by their ids: the reply to COM_STMT_PREPARE, and the commands that do little
-//! more than name one (protocol pages "COM_STMT_PREPARE", "COM_STMT_SEND_LONG_DATA",
+//! Prepared statements by their ids: the reply to COM_STMT_PREPARE, and the commands that contain
+//! little more than an id (protocol pages "COM_STMT_PREPARE", "COM_STMT_SEND_LONG_DATA",
 //! "COM_STMT_FETCH", "COM_STMT_CLOSE", "COM_STMT_RESET").
 
 use crate::command::Command;
@@ -8,29 +8,29 @@ use crate::read::{Malformed, Reader};
 use crate::reply::{EOF, OK};
 use crate::status::StatusFlags;
 
-/// To MariaDB, the id of the statement that was prepared last: a client may send PREPARE and EXECUTE
-/// in one go. An EXECUTE with it must bring types, else it is malformed to MariaDB.
+/// For MariaDB, the id of the statement that was prepared last: a client may send PREPARE and EXECUTE
+/// together. An EXECUTE with this id must contain types, or MariaDB treats it as malformed.
 pub const LAST_PREPARED: u32 = u32::MAX;
 
 /// The id follows one byte: the command's, or the header of the reply to COM_STMT_PREPARE.
 const ID_AT: std::ops::Range<usize> = 1..5;
 
-/// The statement that the arguments of any COM_STMT_ command but PREPARE are about. The servers look
-/// no further into those of COM_STMT_CLOSE and COM_STMT_RESET.
+/// The statement id in the arguments of any COM_STMT_ command except PREPARE. The servers read nothing
+/// else from the arguments of COM_STMT_CLOSE and COM_STMT_RESET.
 pub fn statement_id(arguments: &[u8]) -> Result<u32, Malformed> {
     Reader::new(arguments).u32("statement id")
 }
 
-/// Overwrites the id in a payload: of any COM_STMT_ command but PREPARE, its byte included, or of
-/// the reply to PREPARE. A payload that has no room for an id is left alone.
+/// Overwrites the id in a payload: of any COM_STMT_ command except PREPARE, with the command's byte, or of
+/// the reply to PREPARE. A payload that is too short for an id stays unchanged.
 pub fn patch_statement_id(payload: &mut [u8], statement_id: u32) {
     if let Some(place) = payload.get_mut(ID_AT) {
         place.copy_from_slice(&statement_id.to_le_bytes());
     }
 }
 
-/// Gives these flags this value in every EOF of a whole reply to PREPARE, packets with their headers.
-/// Definitions are no EOFs: each begins with the length of a name.
+/// Sets `flags` to their values in `status`, in every EOF of a whole reply to PREPARE (packets with headers).
+/// A definition cannot look like an EOF, because it begins with the length of a name.
 pub fn patch_eof_flags(mut packets: &mut [u8], flags: StatusFlags, status: StatusFlags) {
     while let Some((header, rest)) = packets.split_first_chunk_mut::<HEADER_BYTES>() {
         let length = Header::decode(*header).length.min(rest.len());
@@ -65,7 +65,7 @@ pub struct LongData<'a> {
     pub statement_id: u32,
     /// The parameter's index.
     pub parameter: u16,
-    /// What is to be appended to its value.
+    /// The bytes to append to the parameter's value.
     pub data: &'a [u8],
 }
 
@@ -93,7 +93,7 @@ impl<'a> LongData<'a> {
 pub struct Fetch {
     /// The statement's id, as its reader gave it.
     pub statement_id: u32,
-    /// Rows wanted at most.
+    /// The most rows that the client wants.
     pub rows: u32,
 }
 
@@ -114,19 +114,19 @@ impl Fetch {
     }
 }
 
-/// The first packet of the reply to COM_STMT_PREPARE; definitions of the parameters, then of the
-/// columns follow it.
+/// The first packet of the reply to COM_STMT_PREPARE. The definitions of the parameters follow, then
+/// those of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrepareOk {
     /// The statement's id on this connection (MySQL) or this server (MariaDB).
     pub statement_id: u32,
-    /// Columns of its rows; 0 when it has none.
+    /// Columns of the statement's rows; 0 if it returns no rows.
     pub columns: u16,
     /// Parameters, at most 65,535.
     pub parameters: u16,
     /// Warnings that SHOW WARNINGS would list.
     pub warnings: u16,
-    /// Whether definitions follow: there only under OPTIONAL_RESULTSET_METADATA.
+    /// Whether definitions follow. The field exists only under OPTIONAL_RESULTSET_METADATA.
     pub metadata: Option<u8>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What the server last said of the session.
+/// The session's status in the server's last OK or EOF packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusFlags(pub u16);
 

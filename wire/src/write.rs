@@ -22,7 +22,7 @@ pub fn put_lenenc(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Bytes of `value` as `int<lenenc>`.
+/// How many bytes `value` takes as `int<lenenc>`.
 pub fn lenenc_size(value: u64) -> usize {
     match value {
         0..=0xfa => 1,
@@ -38,7 +38,7 @@ pub fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends `string<NUL>`; an inner NUL would cut the string at the reader, so the text ends there.
+/// Appends `string<NUL>`. The text ends at its first NUL, because the reader would cut it there.
 pub fn put_nul_terminated(out: &mut Vec<u8>, bytes: &[u8]) {
     let end = bytes
         .iter()

@@ -1,5 +1,5 @@
-//! What workers need from outside: immutable snapshots to read, a channel to report on, and the one
-//! count that spans workers.
+//! What workers need from outside: immutable snapshots to read, a channel for reports, and the
+//! state that spans workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,7 +24,7 @@ use stats::plans::store::Plans;
 use stats::process_start::ProcessStart;
 use stats::traces::Traces;
 
-/// Everything that the data plane needs from outside; cheap to clone.
+/// What the data plane needs from outside; cheap to clone.
 #[derive(Clone)]
 pub struct DataPlaneContext {
     /// The current configuration.
@@ -33,21 +33,21 @@ pub struct DataPlaneContext {
     pub topology: watch::Receiver<Arc<Topology>>,
     /// The current accounts.
     pub accounts: watch::Receiver<Arc<Accounts>>,
-    /// What views, routines and triggers do, as far as that is known.
+    /// What views, routines and triggers do, as far as the proxy knows.
     pub definitions: watch::Receiver<Arc<Definitions>>,
-    /// What the control plane should know.
+    /// Sends reports to the control plane.
     pub reports: mpsc::UnboundedSender<Report>,
-    /// What runs sessions' scripts, if they run one.
+    /// Runs the scripts of sessions.
     pub scripts: Arc<AllScripts>,
-    /// Who changes objects, for the schema history.
+    /// The sessions that change objects, for the schema history.
     pub origins: Arc<ChangeOrigins>,
-    /// The way to the logs of statements and logins.
+    /// The channel to the logs of statements and logins.
     pub journal: Arc<Journal>,
-    /// The way of spans to whoever sends them.
+    /// The channel on which spans are sent.
     pub traces: Arc<Traces>,
     /// The time of day, and random bytes.
     pub system: System,
-    /// When the process began; every [`Moment`] counts from here.
+    /// When the process began; each [`Moment`] counts from here.
     pub started: Instant,
 }
 
@@ -56,43 +56,43 @@ impl DataPlaneContext {
         Moment::of(clock::now().into_std(), self.started)
     }
 
-    /// Somebody has done something that the audit log is to have, if there is one.
+    /// Writes an event to the audit log, if there is one.
     pub(crate) fn audit(&self, event: impl FnOnce() -> AuditEvent) {
         if self.settings.borrow().config.audit_log.file.is_some() {
             self.journal.offer(Entry::Audit(Box::new(event())));
         }
     }
 
-    /// Tells the control plane; it may be gone while the process stops.
+    /// Sends a report to the control plane, which may be gone while the process stops.
     pub(crate) fn report(&self, report: Report) {
         let _ = self.reports.send(report);
     }
 }
 
-/// What all workers share.
+/// The state that all workers share.
 #[derive(Default)]
 pub(crate) struct Shared {
     numbers: AtomicU32,
-    /// The proxy takes no more clients.
+    /// Whether the proxy accepts no more clients.
     pub is_stopping: AtomicBool,
-    /// Who is here, by the ids that clients see.
+    /// The sessions, by the ids that clients see.
     pub session_registry: Arc<SessionRegistry>,
-    /// Of pooled connections.
+    /// The shared state of pooled connections.
     pub pools: Arc<SharedPools>,
-    /// Of logins.
+    /// The shared state of logins.
     pub logins: Arc<SharedLogins>,
-    /// Of pooled sessions.
+    /// The shared state of pooled sessions.
     pub engine: Arc<SharedEngine>,
     /// How servers run statements, and which indexes they have.
     pub plans: Arc<Plans>,
-    /// Of sessions that the kernel was to join.
+    /// Counts of sessions that the kernel was to join.
     pub joins: Arc<JoinCounts>,
     /// When the process began.
     pub began: ProcessStart,
 }
 
 impl Shared {
-    /// What the proxy calls a session whose client sees no id of the proxy's own.
+    /// Returns an id for a session whose client sees no id of the proxy's own.
     pub(crate) fn next_number(&self) -> u32 {
         const NUMBERS: u32 = registry::session_registry::FIRST_ID - 1;
         1 + self.numbers.fetch_add(1, Ordering::Relaxed) % NUMBERS

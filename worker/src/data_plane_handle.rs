@@ -1,5 +1,5 @@
-//! What others may see of the data plane, and the little that they may ask of it: a handle that keeps
-//! nothing running.
+//! What other parts of the process may read of the data plane, and the few requests that they may
+//! make: a handle that keeps nothing running.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,10 +31,10 @@ use stats::profiles::ProfilingCounts;
 use stats::snapshot::{StatementStatsView, StatsRequest, StatsTable};
 use stats::traces::Traces;
 
-/// How long workers have to tell of themselves: one that a script keeps busy is left out.
+/// How long workers may take to report: a worker that a script keeps busy is left out.
 const TIMEOUT_LOOK: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// A handle on the data plane; see the module.
 #[derive(Clone)]
 pub struct DataPlaneHandle {
     workers: Mailboxes<Message>,
@@ -55,12 +55,12 @@ impl DataPlaneHandle {
         }
     }
 
-    /// Whether the proxy takes no more clients, because it ends.
+    /// Whether the proxy accepts no more clients, because it ends.
     pub fn is_stopping(&self) -> bool {
         self.shared.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// It takes no more clients from now on.
+    /// Stops accepting clients.
     pub fn stops(&self) {
         self.shared.is_stopping.store(true, Ordering::Relaxed);
     }
@@ -70,7 +70,7 @@ impl DataPlaneHandle {
         self.workers.count()
     }
 
-    /// What workers tell of themselves, in their order; one that does not answer in time is left out.
+    /// Returns the reports of the workers, in their order; a worker that does not answer in time is left out.
     pub async fn views(&self) -> Vec<WorkerView> {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers.send_all(|| Message::View(to.clone()));
@@ -84,7 +84,7 @@ impl DataPlaneHandle {
         views
     }
 
-    /// What workers keep about statements; one that does not answer in time is left out.
+    /// Returns the statement statistics of the workers; a worker that does not answer in time is left out.
     pub async fn statement_stats(&self, wish: StatsRequest) -> StatementStatsView {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers
@@ -103,7 +103,7 @@ impl DataPlaneHandle {
         view
     }
 
-    /// Plans go on counting where digests begin from nothing.
+    /// Keeps the counts of plans when the digests start from zero.
     fn keep_counts(&self, view: &StatementStatsView) {
         let topology = self.topology();
         let rows = view.digests.iter().map(|(_, row)| row);
@@ -117,27 +117,27 @@ impl DataPlaneHandle {
         });
     }
 
-    /// How servers run statements, and which indexes they have, as far as that was asked.
+    /// Returns how servers run statements and which indexes they have, as far as the proxy has asked.
     pub fn plans(&self) -> PlansView {
         self.shared.plans.view()
     }
 
-    /// Forgets all of that.
+    /// Forgets all plans.
     pub fn forget_plans(&self) {
         self.shared.plans.forget(self.now().0);
     }
 
-    /// The way to the logs of statements and logins.
+    /// Returns the channel to the logs of statements and logins.
     pub fn journal(&self) -> &Journal {
         &self.plane_context.journal
     }
 
-    /// The way of spans to whoever sends them.
+    /// Returns the channel on which spans are sent.
     pub fn traces(&self) -> &Traces {
         &self.plane_context.traces
     }
 
-    /// Somebody has done something that the audit log is to have, if there is one.
+    /// Writes an event to the audit log, if there is one.
     pub fn audit(&self, event: impl FnOnce() -> AuditEvent) {
         self.plane_context.audit(event);
     }
@@ -161,7 +161,7 @@ impl DataPlaneHandle {
         }
     }
 
-    /// Has counts of times, pools, lanes and rules begin from nothing; how many workers have done so in time.
+    /// Sets the counts of times, pools, lanes and rules to zero. Returns how many workers have done so in time.
     pub async fn reset_counts(&self) -> usize {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers.send_all(|| Message::Reset(to.clone()));
@@ -174,7 +174,7 @@ impl DataPlaneHandle {
         count
     }
 
-    /// Where those log in who look.
+    /// Returns the place where admin clients log in.
     pub fn reception(&self) -> Reception {
         Reception::new(
             Arc::clone(&self.shared.logins.own_key),
@@ -198,7 +198,7 @@ impl DataPlaneHandle {
         Arc::clone(&self.plane_context.topology.borrow())
     }
 
-    /// What is known of views, routines and triggers.
+    /// Returns what is known of views, routines and triggers.
     pub fn definitions(&self) -> Arc<route::Definitions> {
         Arc::clone(&self.plane_context.definitions.borrow())
     }
@@ -208,17 +208,17 @@ impl DataPlaneHandle {
         Arc::clone(&self.plane_context.accounts.borrow())
     }
 
-    /// How long the process has run.
+    /// Returns how long the process has run.
     pub fn now(&self) -> Moment {
         self.plane_context.now()
     }
 
-    /// What rules have matched since the start, by all workers.
+    /// Returns how often rules have matched since the start, by all workers.
     pub fn rules(&self) -> Vec<Tally> {
         self.shared.engine.tallies.sum()
     }
 
-    /// What has become of statements that might use shared lanes: what, why, how many.
+    /// Returns what happened to statements that might use shared lanes: result, reason, count.
     pub fn lanes(&self) -> Vec<(&'static str, String, u64)> {
         self.shared.engine.lane_counts.sums()
     }
@@ -228,7 +228,7 @@ impl DataPlaneHandle {
         &self.shared.logins.host_errors
     }
 
-    /// What all sessions keep.
+    /// Returns the memory that all sessions keep.
     pub fn memory(&self) -> MemoryView {
         self.shared.session_registry.memory.view()
     }
@@ -238,29 +238,29 @@ impl DataPlaneHandle {
         self.shared.pools.connection_limits.running_figures()
     }
 
-    /// What was ended so that others can go on.
+    /// Returns counts of what the proxy has ended so that other sessions can go on.
     pub fn forced_ends(&self) -> &ForcedEnds {
         &self.shared.pools.forced_ends
     }
 
-    /// What became of sessions that the kernel was to join. Bytes of sessions that last are in it if workers were asked
-    /// before, see [`DataPlaneHandle::views`].
+    /// Returns what happened to sessions that the kernel was to join. Bytes of current sessions are
+    /// included if the workers were asked before, see [`DataPlaneHandle::views`].
     pub fn joins(&self) -> Vec<JoinView> {
         self.shared.joins.views()
     }
 
-    /// What was profiled, and what that has cost.
+    /// Returns how much was profiled, and what that has cost.
     pub fn profiling(&self) -> &ProfilingCounts {
         &self.shared.engine.profiling
     }
 
-    /// What scripts have together; `None` where no session runs any.
+    /// Returns what scripts share; `None` if no session runs a script.
     pub fn scripts(&self) -> Option<&script::Commons> {
         self.plane_context.scripts.commons().map(|it| &**it)
     }
 
-    /// Makes the script that answers this administrator, if there is one; or says why it cannot. It may last:
-    /// its body runs.
+    /// Returns a function that makes the script for this administrator, if there is a script. The
+    /// function may take long, because it runs the script's body; if it fails, it returns the reason.
     pub fn admin_script(
         &self,
         admin_client: &AdminClient,
@@ -272,7 +272,7 @@ impl DataPlaneHandle {
         Some(move || AdminScript::new(all, file, &facts, id).map_err(|fault| fault.to_string()))
     }
 
-    /// How long statements have waited and backends have taken.
+    /// Returns how long statements have waited, and how long backends took.
     pub fn times(&self) -> Vec<TimesView> {
         self.shared.engine.times.views()
     }

@@ -13,9 +13,8 @@
 //!   DataPlaneHandle ──► what others see of the workers, and ask of them
 //! ```
 //!
-//! What comes from outside are snapshots ([`Settings`], [`route::Topology`]); what goes out are
-//! [`route::Report`]s. No file is read here, no name resolved, nothing decided that another worker
-//! would have to know.
+//! Configuration comes in as snapshots ([`Settings`], [`route::Topology`]); reports go out as [`route::Report`]s.
+//! This crate reads no file, resolves no name, and decides nothing that another worker would have to know.
 
 mod context;
 mod data_plane_handle;

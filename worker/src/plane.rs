@@ -1,4 +1,4 @@
-//! The data plane as the binary sees it: start, hand over clients, drain.
+//! The data plane as the binary uses it: start, hand over clients, drain.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::data_plane_handle::DataPlaneHandle;
 use crate::worker::{Arrival, Message, Worker};
 use stats::seen_digests::SeenDigest;
 
-/// How long sessions have to say goodbye once they are told to end now.
+/// How long sessions have to end after they were asked to end now.
 const TIMEOUT_STOP: Duration = Duration::from_secs(2);
 
-/// How long workers have to tell what was seen.
+/// How long workers may take to report what they have seen.
 const TIMEOUT_TELL: Duration = Duration::from_secs(2);
 
 /// All workers and their sessions.
@@ -30,7 +30,7 @@ impl DataPlane {
     /// Starts `count` workers.
     ///
     /// # Errors
-    /// The kernel's, when a thread or its reactor cannot be had.
+    /// The kernel's error, if it cannot provide a thread or its reactor.
     pub fn start(count: usize, plane_context: &DataPlaneContext) -> std::io::Result<DataPlane> {
         let shared = Arc::new(Shared::default());
         let given = (plane_context.clone(), Arc::clone(&shared));
@@ -41,8 +41,8 @@ impl DataPlane {
         Ok(DataPlane::of(workers, shared, plane_context))
     }
 
-    /// As [`DataPlane::start`], but on the current thread and its local runtime: for simulations, and for tests in
-    /// one process.
+    /// Does the same as [`DataPlane::start`], but on the current thread and its local runtime, for
+    /// simulations and for tests in one process.
     pub fn start_here(count: usize, plane_context: &DataPlaneContext) -> DataPlane {
         let shared = Arc::new(Shared::default());
         let workers = Workers::start_here(count, |context| {
@@ -60,7 +60,7 @@ impl DataPlane {
         DataPlane { workers, handle }
     }
 
-    /// Gives a client to the least loaded worker. Should that worker be gone, the connection closes.
+    /// Gives a client to the least loaded worker. If that worker is gone, the connection closes.
     pub fn take(&self, accepted: Accepted, listener: Arc<config::ListenerConfig>) {
         let seat = self.workers.least_loaded();
         let worker = seat.worker();
@@ -85,20 +85,20 @@ impl DataPlane {
         }
     }
 
-    /// What others may see of it.
+    /// Returns the handle for other parts of the process.
     pub fn handle(&self) -> &DataPlaneHandle {
         &self.handle
     }
 
-    /// Sessions in all, those in login included.
+    /// Returns the number of sessions, including those in login.
     pub fn sessions(&self) -> usize {
         (0..self.workers.count())
             .map(|worker| self.workers.load(worker))
             .sum()
     }
 
-    /// What pooled sessions have sent of late, as far as `digests` wants it kept: worker by worker. None:
-    /// a worker is too busy to tell.
+    /// Returns the statements that pooled sessions have sent recently, as far as `digests` keeps
+    /// them, worker by worker. `None` if a worker is too busy to answer.
     pub async fn seen_digests(&self) -> Option<Vec<SeenDigest>> {
         let (to, mut told) = mpsc::unbounded_channel();
         self.workers.send_all(|| Message::Tell(to.clone()));
@@ -111,13 +111,13 @@ impl DataPlane {
         Some(all)
     }
 
-    /// Waits for a worker that ended by itself, which none should; returns its panic's text.
+    /// Waits for a worker that ends by itself, which should not happen; returns the text of its panic.
     pub async fn next_end(&mut self) -> Option<(usize, WorkerEnd)> {
         self.workers.next_end().await
     }
 
-    /// Ends sessions as they come to rest, and after `limit`, or when `hurry` completes, whatever
-    /// they are doing. Returns how many had to be cut.
+    /// Ends sessions as soon as they are at rest. After `limit`, or when `hurry` completes, ends
+    /// them whatever they are doing. Returns how many had to be cut off.
     pub async fn drain(mut self, limit: Duration, hurry: impl Future<Output = ()>) -> usize {
         self.workers.send_all(|| Message::Drain);
         let rested = async {

@@ -47,9 +47,9 @@ use relay::outcome::After;
 use relay::relayed_session::RelayedSession;
 use scripted::pooled_script::PooledScript;
 
-/// Sees a session through and says in one line how it ended, if it ended badly.
+/// Runs a session to its end, and logs one line if it failed.
 ///
-/// As an `async fn` it would keep its arguments twice for as long as the session lasts.
+/// As an `async fn` it would store its arguments twice while the session lasts.
 pub(crate) fn serve(
     worker: Rc<Worker>,
     registered: Registered,
@@ -71,7 +71,7 @@ pub(crate) fn serve(
             timeout_idle_transaction: None,
             account: None,
         });
-        // Login needs far more memory than what follows; it is gone before the relay begins.
+        // A login needs far more memory than the rest of a session; its memory is freed before the relay begins.
         let begun = Box::pin(begin(&worker, &registered, newcomer, &mut facts)).await;
         if let Ok(LoggedInSession::Pooled(session, _)) = &begun {
             let id = session.identity.id();
@@ -86,7 +86,7 @@ pub(crate) fn serve(
             Ok(LoggedInSession::Relayed(session)) => Box::pin(session.run(&worker.relay)).await,
             Ok(LoggedInSession::Joined(session)) => Box::pin(session.run(&worker.relay)).await,
             Ok(LoggedInSession::Pooled(session, script)) => {
-                // A relayed session must not take as much memory as a pooled one.
+                // A relayed session must not take as much memory as a pooled session.
                 Box::pin(pooled(&worker, session, script, &mut facts)).await
             }
             Ok(LoggedInSession::Scripted(session)) => {
@@ -120,8 +120,7 @@ fn log_end(facts: &Facts, ended: Result<SessionEnd, Failure>) {
     }
 }
 
-/// A session whose login was answered here. Should it need a connection of its own, it is relayed from
-/// there on.
+/// Runs a session whose login the proxy has answered. If it needs a connection of its own, it is relayed from then on.
 async fn pooled(
     worker: &Rc<Worker>,
     mut session: Box<PooledSession>,
@@ -159,7 +158,7 @@ async fn pooled(
     }
 }
 
-/// From the accepted socket to the login's OK. A failure has been told to the client.
+/// Runs a session's beginning, from the accepted socket to the login's OK. If it fails, the client has been told.
 async fn begin(
     worker: &Rc<Worker>,
     registered: &Registered,
@@ -212,7 +211,7 @@ async fn begin(
             let session = RelayedSession::begin(context, client, greeted, agreement, place)?;
             return Ok(LoggedInSession::Relayed(Box::new(session)));
         }
-        // Nobody but a script does that.
+        // Only a script gives this result.
         Ok((LoginOutcome::LetIn(..), _)) => {
             Failure::new(FailureKind::ScriptEnded, "there is no script")
         }
@@ -225,7 +224,7 @@ async fn begin(
     Err(failed)
 }
 
-/// The PROXY header, where one is due; it replaces the client's address.
+/// Reads the PROXY header, if one is expected; it replaces the client's address.
 async fn proxy_header(
     settings: &Settings,
     socket: &mut Socket,
@@ -265,7 +264,7 @@ async fn proxy_header(
     })
 }
 
-/// A place, a backend, a login: in this order, so that nobody is greeted who cannot stay.
+/// Takes a place, then a backend, then the login: in this order, so that a client without a place gets no greeting.
 async fn log_in(
     worker: &Worker,
     settings: &Settings,

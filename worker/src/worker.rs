@@ -1,4 +1,4 @@
-//! One worker: a thread's sessions and what they share.
+//! One worker: the sessions of a thread, and what they share.
 
 mod arrival;
 mod following;
@@ -26,30 +26,29 @@ use script_host::host::Host;
 use stats::seen_digests::SeenDigest;
 use stats::snapshot::{StatsPart, StatsRequest};
 
-/// What a worker is told.
+/// A message to a worker.
 pub(crate) enum Message {
     /// A client has connected.
     Arrival(Arrival),
-    /// Sessions are to end as soon as nothing is going on in them.
+    /// Asks sessions to end as soon as they are at rest.
     Drain,
-    /// Sessions are to end now.
+    /// Asks sessions to end now.
     Stop,
-    /// What was seen of late is to be told.
+    /// Asks for the recently seen statements.
     Tell(mpsc::UnboundedSender<Vec<SeenDigest>>),
-    /// What is kept about statements is to be told.
+    /// Asks for the statement statistics.
     StatementStats(StatsRequest, mpsc::UnboundedSender<StatsPart>),
-    /// The worker is to tell this of itself.
+    /// Asks for the state of the worker.
     View(mpsc::UnboundedSender<WorkerView>),
-    /// A session, or its statement, is to be killed, by the number that the proxy calls it; whoever has it
-    /// says so.
+    /// Kills a session or its statement, by the session's id in the proxy; the worker that has the session answers.
     Kill(Kill, mpsc::UnboundedSender<Killed>),
-    /// Counts of times, lanes and rules are to begin from nothing; that is said when it is so.
+    /// Sets the counts of times, lanes and rules to zero; the worker answers when that is done.
     Reset(mpsc::UnboundedSender<()>),
 }
 
-/// What one thread has: what it gives to its sessions, and what it is told by.
+/// The state of one worker thread: what it gives to its sessions, and its sources of configuration.
 pub(crate) struct Worker {
-    /// Which one, from 0.
+    /// The number of the worker, from 0.
     pub index: usize,
     /// What sessions of every kind need.
     pub relay: Rc<RelayEnv>,
@@ -62,7 +61,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// The script that sessions run, if they run one.
+    /// Returns the host of the scripts that sessions run, if there are any.
     pub(crate) fn script_host(&self) -> Option<Rc<Host>> {
         self.engine.script.clone()
     }

@@ -1,14 +1,14 @@
-//! Work that takes a while.
+//! Work that takes a while, on another thread.
 
 use crate::fault::Fault;
 
-/// Statements that run at once; the others wait, within their time.
+/// The most statements that run at once. Further statements wait, within their time limit.
 pub const RUNNING_MAX: usize = 4;
 
-/// Does something that takes a while where nobody waits for it.
+/// Runs work that takes a while on a blocking thread, so that other connections need not wait.
 ///
 /// # Errors
-/// Its own.
+/// The errors of the work.
 pub async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {

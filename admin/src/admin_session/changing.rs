@@ -1,5 +1,5 @@
-//! What an admin session changes: at once, or what is between BEGIN and COMMIT together. Each time the whole
-//! configuration is checked as it would be, and takes effect whole, or not at all.
+//! Changes by an admin session: each at once, or those between BEGIN and COMMIT together. Each time the whole resulting
+//! configuration is checked; it takes effect as a whole, or not at all.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::engine::alter::{self, Alteration};
 use crate::fault::Fault;
 use crate::table::CellType;
 
-/// How often a statement is run when a transaction or the file was faster.
+/// How often a statement is tried if another change, by a transaction or in the file, came first.
 const ATTEMPTS: usize = 5;
 
-/// The most that a transaction may gather.
+/// The most changes that a transaction may gather.
 const EDITS_MAX: usize = 10_000;
 
 impl AdminSession {
@@ -47,7 +47,7 @@ impl AdminSession {
         }
     }
 
-    /// Refuses what is to change something, and is not even read, to whoever may only look; the audit log is told.
+    /// Refuses a change to a user with a reading role before the statement is read; writes it to the audit log.
     ///
     /// # Errors
     /// The role does not allow it.
@@ -59,7 +59,7 @@ impl AdminSession {
         checked
     }
 
-    /// The turn of a statement that changes something by itself; what a transaction gathers needs none.
+    /// Waits for the lock of changes. A change inside a transaction needs none, because it is only gathered.
     async fn lock_for_change(&self) -> Option<OwnedMutexGuard<()>> {
         match self.transaction {
             Some(_) => None,
@@ -67,7 +67,7 @@ impl AdminSession {
         }
     }
 
-    /// INSERT, UPDATE, DELETE.
+    /// Runs INSERT, UPDATE or DELETE.
     pub(super) async fn change(
         &mut self,
         text: String,
@@ -98,7 +98,7 @@ impl AdminSession {
         Err(Fault::overtaken())
     }
 
-    /// SET GLOBAL.
+    /// Runs SET GLOBAL.
     pub(super) async fn set(
         &mut self,
         settings: Vec<(String, Option<String>)>,
@@ -120,7 +120,7 @@ impl AdminSession {
         Err(Fault::overtaken())
     }
 
-    /// Gathers these, or has them take effect.
+    /// Adds the changes to the transaction; outside a transaction, makes them take effect.
     async fn take(&mut self, edits: Vec<Edit>, basis: Arc<Config>) -> Result<(), Refused> {
         self.changed = edits.iter().flat_map(Edit::names).collect();
         let Some(transaction) = &self.transaction else {
@@ -151,7 +151,7 @@ impl AdminSession {
         }
     }
 
-    /// BEGIN; what was gathered before takes effect, as on servers.
+    /// Runs BEGIN. As on servers, changes that were gathered before take effect.
     pub(super) async fn begin(&mut self) -> Result<Outcome, Fault> {
         if self.recent.is_some() {
             let text = "A request takes one statement; use a connection to the admin port for a transaction";
@@ -162,7 +162,7 @@ impl AdminSession {
         Ok(outcome)
     }
 
-    /// What is changed from now on does not take effect yet.
+    /// Begins to gather changes instead of making them take effect.
     pub(super) fn gather_changes(&mut self) {
         self.transaction = Some(Transaction {
             basis: Arc::clone(&self.data_plane.settings().config),
@@ -171,7 +171,7 @@ impl AdminSession {
         });
     }
 
-    /// COMMIT: all of it, or nothing.
+    /// Runs COMMIT: all changes take effect, or none.
     pub(super) async fn commit(&mut self) -> Result<Outcome, Fault> {
         if let Some(Transaction { basis, edits, .. }) = self.transaction.take()
             && !edits.is_empty()
@@ -183,7 +183,7 @@ impl AdminSession {
         Ok(Outcome::Changed(0))
     }
 
-    /// SAVE and REVERT.
+    /// Runs SAVE or REVERT.
     pub(super) async fn done(&mut self, name: &str, what: EditRequest) -> Result<Outcome, Fault> {
         self.check_role()?;
         if self.transaction.is_some() {
@@ -194,7 +194,7 @@ impl AdminSession {
         Ok(Outcome::Changed(0))
     }
 
-    /// SHOW CHANGES.
+    /// Runs SHOW CHANGES.
     pub(super) async fn differences(&self) -> Result<ResultRows, Fault> {
         let transaction = self.transaction.as_ref();
         let edits = transaction.map(|it| it.edits.clone()).unwrap_or_default();
@@ -209,7 +209,7 @@ impl AdminSession {
     }
 }
 
-/// Differences as they are told; `before`: the name of what they differ from.
+/// Differences as rows of a result; `before` is the name of the column with the old values.
 pub fn rows_of(differences: &[Difference], before: &str) -> ResultRows {
     let columns = ["setting", before, "becomes", "takes_effect"];
     let value = |text: &str| Some(config::manual::plain(text).into_bytes());
@@ -229,7 +229,7 @@ pub fn rows_of(differences: &[Difference], before: &str) -> ResultRows {
     }
 }
 
-/// What is said where no row of a table was meant.
+/// The message if a statement matched no row of a table.
 fn nothing_meant(table: &str) -> String {
     let elsewhere = match table {
         "admin_accounts" => "; the user of admin.username is in settings",

@@ -1,4 +1,4 @@
-//! What a change would come to, when nobody has made it: the whole is checked as it would be, and nothing
+//! Checks a change without making it: the whole resulting configuration is checked, and nothing
 //! takes effect.
 
 use rusqlite::types::Value;
@@ -10,25 +10,25 @@ use crate::engine::ResultRows;
 use crate::fault::Fault;
 use crate::statement::Statement;
 
-/// What a setting is now.
+/// The name of the column with a setting's current value.
 const BEFORE: &str = "holds";
 
 impl AdminSession {
-    /// Which settings a statement would change, from what to what and when; then `warnings` has what it would
-    /// be warned of.
+    /// Which settings a statement would change, from which value to which, and when. Sets `warnings` to the warnings
+    /// that the statement would have.
     ///
     /// # Errors
-    /// Those that the statement would have.
+    /// The errors that the statement would have.
     pub async fn check(&mut self, text: &str, values: Vec<Value>) -> Result<ResultRows, Fault> {
         let statement = self.read(text).await?;
         let (_, differences) = self.check_changes(statement, values).await?;
         Ok(differences)
     }
 
-    /// The same of what has been read already, and of how many rows it means.
+    /// As [`Self::check`], for a statement that has been read already. Also returns the number of rows it would change.
     ///
     /// # Errors
-    /// Those that the statement would have.
+    /// The errors that the statement would have.
     pub async fn check_changes(
         &mut self,
         statement: Statement,

@@ -1,13 +1,13 @@
-//! What has come of a statement.
+//! The outcome of a statement.
 
 use crate::engine::ResultRows;
 
-/// What has come of a statement.
+/// The outcome of a statement.
 pub enum Outcome {
-    /// A result, and what is missing in it.
+    /// A result, with warnings about data that is missing in it.
     Rows(ResultRows, Vec<String>),
-    /// It is done, and there is nothing to show.
+    /// The statement is done and has no result.
     Done,
-    /// So many rows have been changed. The session has the warnings.
+    /// This many rows were changed. The session has the warnings.
     Changed(usize),
 }

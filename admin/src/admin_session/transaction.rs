@@ -1,4 +1,4 @@
-//! What an admin session gathers until COMMIT.
+//! The changes that an admin session gathers until COMMIT.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use config::{Config, Edit};
 
 use crate::editor::View;
 
-/// What is gathered until COMMIT.
+/// The changes gathered until COMMIT.
 pub struct Transaction {
-    /// The configuration that held at its beginning.
+    /// The configuration in effect at BEGIN.
     pub(super) basis: Arc<Config>,
     pub edits: Vec<Edit>,
-    /// What it would make of it.
+    /// The configuration that the changes would result in.
     pub view: Option<View>,
 }

@@ -1,5 +1,5 @@
-//! INSERT, UPDATE and DELETE: run over a table filled like any other, in the database that the statement has
-//! to itself; what has become of the rows is what the configuration is asked to become.
+//! INSERT, UPDATE and DELETE: they run over a filled table in the statement's own database, like a query. The
+//! difference of the table's rows before and after becomes the change of the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -16,39 +16,39 @@ use crate::registry::TABLES;
 use crate::table::{Alterable, Cell, ColumnFacts, Row, Table, Target};
 use crate::table_input::TableInput;
 
-/// A statement that changes the configuration, prepared.
+/// A prepared statement that changes the configuration.
 pub struct PreparedChange {
     database: Connection,
     text: String,
     read: BTreeSet<usize>,
     meant: Meant,
-    /// Its placeholders.
+    /// The number of its placeholders.
     pub parameters: usize,
 }
 
-/// What a statement would change.
+/// The table and columns that a statement would change.
 #[derive(Debug, Clone, Default)]
 struct Meant {
     table: usize,
-    /// The columns that it assigns, if it updates.
+    /// The columns that an UPDATE assigns.
     columns: BTreeSet<String>,
 }
 
-/// What a statement has come to.
+/// The changes that a statement results in.
 #[derive(Debug)]
 pub struct Alteration {
-    /// What is to become otherwise.
+    /// The changes of the configuration.
     pub edits: Vec<Edit>,
-    /// Rows that it has touched.
+    /// The number of rows that the statement touched.
     pub rows: usize,
     /// The table.
     pub table: &'static str,
 }
 
-/// Understands a statement: which table it would change.
+/// Prepares a statement, and finds the table that it would change.
 ///
 /// # Errors
-/// What SQLite does not understand, or a table that cannot be changed.
+/// SQLite does not understand the statement, or the table cannot be changed.
 pub fn prepare(text: String, asker: &Asker) -> Result<PreparedChange, Fault> {
     let mut database = open(asker, &text)?;
     let read: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
@@ -101,22 +101,22 @@ fn authorize_change(
 }
 
 impl PreparedChange {
-    /// The tables that it needs.
+    /// The tables that the statement reads, and the table that it changes.
     pub fn tables(&self) -> Vec<&'static dyn Table> {
         let mut tables = self.read.clone();
         tables.insert(self.meant.table);
         listed(&tables)
     }
 
-    /// The table that it would change.
+    /// The table that the statement would change.
     pub fn target(&self) -> &'static dyn Table {
         TABLES[self.meant.table]
     }
 
-    /// Runs it over this moment of the proxy, with a value for each placeholder.
+    /// Runs the statement over this data, with a value for each placeholder.
     ///
     /// # Errors
-    /// What goes wrong while it runs; what it would do that cannot be done.
+    /// The statement fails while it runs, or a change is not possible.
     pub fn run(
         mut self,
         input: &TableInput,
@@ -149,7 +149,7 @@ impl PreparedChange {
         self.alteration(&before, &after, &touched)
     }
 
-    /// The rows of the table, by SQLite's number for each.
+    /// The rows of the table, by SQLite's rowid.
     fn rows(&self) -> Result<BTreeMap<i64, Vec<Cell>>, Fault> {
         let table = self.target();
         let select = format!(
@@ -213,7 +213,7 @@ impl PreparedChange {
     }
 }
 
-/// How rows of one table become changes of the configuration.
+/// Turns changes of a table's rows into changes of the configuration.
 struct EditBuilder<'a> {
     table: &'static dyn Table,
     how: &'static Alterable,
@@ -314,7 +314,7 @@ impl EditBuilder<'_> {
     }
 }
 
-/// What a column stands for in the configuration.
+/// What a column stands for in the configuration: a position in a list, or a setting.
 enum Meaning {
     Place,
     Key(&'static str),

@@ -1,4 +1,4 @@
-//! Which statement a text is.
+//! Reads which statement a text is.
 
 use route::KillScope;
 use stats::StatsTable;
@@ -10,16 +10,16 @@ use crate::fault::Fault;
 use crate::show;
 use crate::table::Schema;
 
-/// The words that begin what can be read.
+/// The first words of queries.
 const QUERIES: [&str; 5] = ["SELECT", "WITH", "VALUES", "(", "EXPLAIN"];
 
-/// The words that begin what changes rows.
+/// The first words of statements that change rows.
 const CHANGES: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
 
 /// Reads a text.
 ///
 /// # Errors
-/// What cannot be done.
+/// The statement is not possible here.
 pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     let tokens = tokens(text)?;
     let text = Text::new(text, &tokens);
@@ -85,7 +85,7 @@ pub fn read(text: &str, schema: Schema) -> Result<Statement, Fault> {
     Err(unknown::fault(text))
 }
 
-/// What is said of transactions, if that is what is said.
+/// A statement about transactions, if the text is one.
 fn transaction(text: Text<'_>) -> Option<Result<Statement, Fault>> {
     let statement = match text.first().to_ascii_uppercase().as_str() {
         "BEGIN" => Statement::Begin,
@@ -103,7 +103,7 @@ fn transaction(text: Text<'_>) -> Option<Result<Statement, Fault>> {
     Some(Ok(statement))
 }
 
-/// What is kept, by the name of its table.
+/// RESET of a table of statistics, by the table's name.
 fn reset(rest: Text<'_>) -> Option<Statement> {
     let (mut name, mut rest) = rest.name()?;
     if let Some(behind) = rest.behind(".") {

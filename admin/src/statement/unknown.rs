@@ -1,19 +1,19 @@
-//! What is none of the port's statements: why not, and what can be said.
+//! Texts that are no statement of the port: why not, and what to write instead.
 
 use crate::dialect::Text;
 use crate::fault::Fault;
 use crate::replaced;
 
-/// What begins statements that servers have, and this port has not.
+/// First words of statements that servers have and this port does not.
 const OF_SERVERS: &str = "\
     ALTER ANALYZE BACKUP BINLOG CACHE CALL CHANGE CHECK CHECKSUM CLONE CREATE DEALLOCATE DECLARE DO DROP EXECUTE \
     GET GRANT HANDLER HELP IMPORT INSTALL LOAD OPTIMIZE PREPARE PURGE RENAME REPAIR RESIGNAL RESTART REVOKE \
     SHUTDOWN SIGNAL START STOP TABLE UNINSTALL XA";
 
-/// The most of a word that is repeated, in characters.
+/// The most characters of a word that a message repeats.
 const WORD_CHARS_MAX: usize = 64;
 
-/// What is wrong with a statement that nothing has understood.
+/// The error for a statement that was not understood.
 pub fn fault(text: Text<'_>) -> Fault {
     let word = text.first().to_ascii_uppercase();
     if let Some(instead) = replaced::statement(&text.words()) {

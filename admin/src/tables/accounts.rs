@@ -91,7 +91,7 @@ fn passed_through(why: &PassThrough) -> String {
 }
 
 fn items(input: &TableInput) -> Vec<AccountRow> {
-    // In a transaction, as they would be; what cannot be used will be told at its end.
+    // In a transaction, the accounts as after its COMMIT. Accounts that cannot be used are refused at the COMMIT.
     let planned = input.view.as_ref().and_then(|view| {
         let accounts = &view.config.configured_accounts;
         auth::configured(accounts, [0; 32]).ok()

@@ -1,4 +1,4 @@
-//! Bounds that keep clients from harming each other, and how often they were needed.
+//! Limits that keep clients from harming each other, and how often they took effect.
 
 use worker::MemoryView;
 
@@ -32,7 +32,7 @@ pub static TABLE: TableDefinition<AdmissionRow> = TableDefinition {
     items,
 };
 
-/// The bounds and their counts.
+/// The limits and their counts.
 pub struct AdmissionRow {
     memory: MemoryView,
     idle_transactions: u64,

@@ -150,7 +150,7 @@ impl BackendRow {
     }
 }
 
-/// Where a backend is: as it was last resolved, or by its name.
+/// The first address that a backend's name resolved to; its name if it was not resolved.
 pub fn address(backend: &Backend) -> String {
     let first = backend.location.endpoints.first();
     first.map_or_else(|| backend.name.clone(), ToString::to_string)
@@ -178,8 +178,8 @@ fn items(input: &TableInput) -> Vec<BackendRow> {
         .collect()
 }
 
-/// The backends as they were last seen, but with the settings that hold, or in a transaction would, and
-/// the names of their clusters.
+/// The backends in their current state, but with the settings as configured (in a transaction, as after its COMMIT),
+/// and the names of their clusters.
 pub fn backends(input: &TableInput) -> Vec<(Arc<Backend>, String)> {
     let limit = input.config.limits.backend_sessions_max;
     let configured = input.config.backends.iter();

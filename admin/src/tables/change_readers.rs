@@ -1,4 +1,4 @@
-//! Those who read the change feed.
+//! The readers of the change feed.
 
 use replication::ChangeReaderView;
 

@@ -29,7 +29,7 @@ pub static TABLE: TableDefinition<DefinitionRow> = TableDefinition {
     items,
 };
 
-/// One object, or what could not be learned.
+/// One object, or why the definitions of a cluster could not be learned.
 pub struct DefinitionRow {
     cluster: String,
     listed: Option<Listed>,

@@ -1,4 +1,4 @@
-//! How long statements took, by what they are but for their values: the histograms of `digests`.
+//! How long statements took, by digest: the histograms of `digests`.
 
 use stats::{DigestRow, Tallied};
 

@@ -1,4 +1,4 @@
-//! Statements by what they are but for their values.
+//! Statements by digest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,13 +68,13 @@ pub static TABLE: TableDefinition<DigestTotalsRow> = TableDefinition {
     items,
 };
 
-/// When the first and the last had ended.
+/// When the first and the last statement ended.
 type Times = (String, String);
 
 /// One row.
 pub struct DigestTotalsRow {
     tallied: Tallied,
-    /// The rows that each has looked at, if that is known.
+    /// The average of rows that a statement examined, if known.
     examined: Option<u64>,
     times: Times,
 }
@@ -112,7 +112,7 @@ fn items(input: &TableInput) -> Vec<DigestTotalsRow> {
     Tallied::all(statement_stats).map(item).collect()
 }
 
-/// Rows that statements have looked at, and of how many that is known, by digest.
+/// Rows that statements examined, and the number of statements for which that is known, by digest.
 fn examined(profiles: &[Arc<ProfileView>]) -> HashMap<u64, (u64, u64)> {
     let mut examined: HashMap<u64, (u64, u64)> = HashMap::new();
     for profile in profiles {

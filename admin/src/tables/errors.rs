@@ -34,7 +34,7 @@ pub static TABLE: TableDefinition<ErrorTotalsRow> = TableDefinition {
 /// One row.
 #[derive(Default)]
 pub struct ErrorTotalsRow {
-    /// Errors that are alike; none: all errors that made room for others.
+    /// Errors of one kind; `None`: all errors whose rows were evicted.
     row: Option<Arc<ErrorRow>>,
     count: u64,
     first_seen: Option<String>,

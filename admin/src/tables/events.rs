@@ -1,4 +1,4 @@
-//! What has happened of late.
+//! The recent events.
 
 use std::sync::Arc;
 

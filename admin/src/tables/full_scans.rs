@@ -1,4 +1,4 @@
-//! Tables that statements read whole.
+//! Tables that statements read in full.
 
 use crate::table::{Asks, Schema, TableDefinition, columns, text_or_null};
 use crate::tables::digests::hexadecimal;

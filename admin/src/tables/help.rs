@@ -1,4 +1,4 @@
-//! What can be asked here.
+//! The statements of the admin port.
 
 use crate::registry::TABLES;
 use crate::table::{Asks, Schema, TableDefinition, columns};
@@ -19,7 +19,7 @@ pub static TABLE: TableDefinition<HelpRow> = TableDefinition {
 
 type HelpRow = (String, &'static str);
 
-/// What can be said besides SELECT: a statement a line, and what it does.
+/// The statements besides SELECT: one per line, with what it does.
 const COMMANDS: &str = include_str!("help.txt");
 
 fn items(_: &TableInput) -> Vec<HelpRow> {

@@ -5,7 +5,7 @@ use history::{DIGEST_HISTORY as DIGESTS, HistoryValue, HistoryView, LOAD_HISTORY
 use crate::kept_table::{HISTORY, KeptTable};
 use crate::table::{CellType, ColumnFacts};
 
-/// What digests have cost.
+/// The cost of digests.
 pub static DIGEST_HISTORY: KeptTable = KeptTable {
     home: HISTORY,
     name: DIGESTS.name,

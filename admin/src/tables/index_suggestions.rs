@@ -1,4 +1,4 @@
-//! Indexes that could go, and indexes that are lacking.
+//! Indexes that could be dropped, and indexes that are missing.
 
 use crate::table::{Asks, Schema, TableDefinition, columns};
 use crate::tables::digests::hexadecimal;

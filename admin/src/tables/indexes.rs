@@ -1,4 +1,4 @@
-//! Indexes, used or not.
+//! Indexes, used or unused.
 
 use stats::{Hidden, Index};
 

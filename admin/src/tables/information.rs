@@ -1,10 +1,10 @@
-//! Schemas, tables and columns by the names that servers have for them: client libraries and SHOW ask for these.
+//! Schemas, tables and columns in the form of servers' `information_schema`, which client libraries and SHOW query.
 
 use crate::registry::TABLES as ALL;
 use crate::table::{Asks, Cell, CellType, ColumnFacts, Schema, Table, TableDefinition, columns};
 use crate::table_input::TableInput;
 
-/// The engine that tables are said to have.
+/// The engine that the tables are shown with.
 pub const ENGINE: &str = "PILOTFISH";
 
 /// The schemas.
@@ -115,7 +115,7 @@ impl InformationColumnRow {
     }
 }
 
-/// Whether it is there because servers have it.
+/// Whether the table exists only because servers have it.
 fn is_of_servers(table: &dyn Table) -> bool {
     table.schema() == Schema::Information
 }

@@ -1,4 +1,4 @@
-//! Sessions that the kernel was to join, and what became of them.
+//! Sessions that the kernel was to join, by outcome.
 
 use worker::{JoinObstacle, JoinView};
 

@@ -1,4 +1,4 @@
-//! Shared lanes: what has become of the statements that might use them.
+//! Shared lanes: the outcomes of statements that might use them.
 
 use crate::table::{Asks, Schema, TableDefinition, columns};
 

@@ -1,4 +1,4 @@
-//! Where the proxy listens.
+//! The addresses on which the proxy listens.
 
 use config::{ListenAddress, ListenerConfig};
 

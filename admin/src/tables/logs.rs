@@ -1,4 +1,4 @@
-//! The logs of statements and logins, and how they fare.
+//! The logs of statements and logins, and how many entries they wrote and lost.
 
 use std::path::PathBuf;
 

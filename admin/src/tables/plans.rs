@@ -60,7 +60,7 @@ pub static TABLE: TableDefinition<PlanRow> = TableDefinition {
     items,
 };
 
-/// One line, or a plan without any.
+/// One line of a plan, or a plan without lines.
 pub struct PlanRow {
     explained: Explained,
     explained_at: String,

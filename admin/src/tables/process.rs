@@ -29,7 +29,7 @@ pub static TABLE: TableDefinition<ProcessRow> = TableDefinition {
     items,
 };
 
-/// What is known of it; what the kernel does not tell is missing.
+/// The kernel's facts about the process; those that it does not tell are missing.
 pub struct ProcessRow {
     pid: u32,
     host: String,
@@ -60,7 +60,7 @@ fn items(input: &TableInput) -> Vec<ProcessRow> {
         cpu: stat.as_ref().map(|it| it.cpu),
         resident_bytes: stat.as_ref().map(|it| it.resident_bytes),
         threads: stat.as_ref().map(|it| it.threads),
-        // The folder itself is open while it is read.
+        // Reading the folder opens it, so one file is the folder itself.
         open_files: open_files.map(|folder| folder.count().saturating_sub(1)),
         open_files_max: files.current,
     }]
@@ -81,7 +81,8 @@ struct Stat {
 
 impl Stat {
     fn read(text: &str) -> Option<Self> {
-        // A name may have blanks and brackets in it; the third field is the first behind it.
+        // A name may contain blanks and brackets, so the fields are counted from the last bracket on; the first is
+        // field 3.
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<_> = rest.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();

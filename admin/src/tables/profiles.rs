@@ -1,4 +1,4 @@
-//! Profiles: what statements have cost their backends.
+//! Profiles: the cost of statements on their backends.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Profiling: how many statements, at what cost, and what was left out.
+//! Profiling: the number of profiled statements, their cost, and the statements that were left out.
 
 use std::time::Duration;
 

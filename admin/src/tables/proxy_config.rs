@@ -1,5 +1,5 @@
-//! The configuration as MySQL Proxy's first admin port showed it: its own names for where things listen and
-//! stand, then every setting.
+//! The configuration as MySQL Proxy's first admin port showed it: its own names for the addresses of listeners
+//! and backends, then every setting.
 
 use config::ListenAddress;
 
@@ -21,7 +21,7 @@ pub static TABLE: TableDefinition<ProxyConfigRow> = TableDefinition {
     items,
 };
 
-/// One of them.
+/// One option and its value.
 pub struct ProxyConfigRow {
     option: String,
     value: String,
@@ -51,7 +51,7 @@ fn items(input: &TableInput) -> Vec<ProxyConfigRow> {
     let followed = followed.and_then(|name| backends.find(|it| it.name == name));
     let followed = followed.map_or_else(String::new, |it| it.address.to_string());
     items.push(row("repclient.master_address", followed));
-    // Said above, as it was said there.
+    // `admin.address` is left out, because it is above under MySQL Proxy's name.
     let others = settings::items(input).into_iter();
     let others = others.filter(|setting| setting.name != "admin.address");
     items.extend(others.map(|setting| row(&setting.name, setting.value)));

@@ -1,4 +1,4 @@
-//! Where statements go: what rules, accounts and listeners say of it, and which backends that is now.
+//! Where statements go: the targets that rules, accounts and listeners set, and the backends that fit now.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub static TABLE: TableDefinition<Route> = TableDefinition {
     items,
 };
 
-/// Statements that go the same way.
+/// Statements with the same target.
 #[derive(Default)]
 pub struct Route {
     position: usize,
@@ -60,7 +60,7 @@ pub struct Route {
     sessions: Option<usize>,
 }
 
-/// Names with commas between; NULL where there are none.
+/// Names, separated by commas; NULL if there are none.
 fn names(list: &[String]) -> Cell {
     text_or_null(&list.join(", "))
 }
@@ -76,7 +76,7 @@ fn items(input: &TableInput) -> Vec<Route> {
     routes
 }
 
-/// The rules that say where statements go.
+/// The targets that rules set.
 fn by_rules(input: &TableInput) -> Vec<Route> {
     let tallies = input.data_plane.rules();
     let rules = input.config.rules.iter().filter(|rule| {
@@ -100,7 +100,7 @@ fn by_rules(input: &TableInput) -> Vec<Route> {
     rules.map(route).collect()
 }
 
-/// What holds where no rule says anything.
+/// The targets of statements for which no rule sets one.
 fn by_listeners(input: &TableInput) -> Vec<Route> {
     let config = &input.config;
     let speaks = |it: &&AccountConfig| {
@@ -143,7 +143,7 @@ impl Route {
         }
     }
 
-    /// Finds out which backends that is now.
+    /// Finds the backends that the target means now.
     fn resolve_backends(&mut self, config: &Config, backends: &[(Arc<Backend>, String)]) {
         let replicas = self.replicas.unwrap_or(config.routing.replicas);
         let (writes, reads) = match replicas {
@@ -152,7 +152,8 @@ impl Route {
             ReplicaUse::Any => (Roles::Any, Roles::Any),
             ReplicaUse::Replica => (Roles::Replica, Roles::Replica),
         };
-        // Where a rule says no cluster, only one that names backends says which those are.
+        // Without a cluster in the rule, the backends are known only if there is one cluster, or if the rule names
+        // backends.
         let first = config.default_cluster();
         let is_lone = backends.iter().all(|(_, of)| of == first);
         let lone = is_lone.then_some(first);
@@ -167,7 +168,7 @@ impl Route {
                 may.push(backend);
             }
         }
-        // A backend that is named is the one, whatever its role, unless that is said as well.
+        // A named backend takes all statements, whatever its role, unless the rule also says which roles to use.
         let (writes, reads) = match (&self.only, self.replicas) {
             (Some(_), None) => (Roles::Any, Roles::Any),
             _ => (writes, reads),

@@ -54,10 +54,10 @@ const SHEET: TableDefinition<RuleRow> = TableDefinition {
     items,
 };
 
-/// The first setting that is no condition.
+/// The first setting that is an action and not a condition.
 const FIRST_ACTION: &str = "backend";
 
-/// Settings that are columns of their own.
+/// Settings with columns of their own.
 const APART: [&str; 3] = ["name", "stop", "dry_run"];
 
 /// One rule.
@@ -90,8 +90,8 @@ fn items(input: &TableInput) -> Vec<RuleRow> {
         .collect()
 }
 
-/// What a rule says of which statements, and of what becomes of them: its settings as far as they are not at
-/// their default. Conditions stand in front.
+/// A rule's conditions and actions: its settings, without those that have their default. Settings before
+/// [`FIRST_ACTION`] are conditions.
 fn conditions_and_actions(rule: &RuleConfig) -> (String, String) {
     let bare = RuleConfig::default();
     let first = RULE.settings.iter().position(|it| it.key == FIRST_ACTION);

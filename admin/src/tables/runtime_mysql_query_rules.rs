@@ -1,4 +1,5 @@
-//! The rules as ProxySQL's admin schema shows them. A rule's name is its `rule_id`, and behind a space its `comment`.
+//! The rules as ProxySQL's admin schema shows them. A rule's name holds its `rule_id` and, after a space, its
+//! `comment`.
 
 use config::manual::plain;
 use config::{RULE, RuleConfig, SessionMode, SqlText};
@@ -61,7 +62,7 @@ pub static TABLE: TableDefinition<Rule> = TableDefinition {
     items: rules,
 };
 
-/// Settings that the other columns tell.
+/// Settings that have columns of their own.
 const TOLD: &str = "name user schema networks digest digest_regex regex rewrite routing.cluster timeout retry delay \
                     mirror refuse routing.session log stop watch tests";
 
@@ -79,7 +80,7 @@ fn rules(input: &TableInput) -> Vec<Rule> {
     let mut ids = Vec::new();
     let rule = |rule: &RuleConfig| {
         let number = |name: &Option<String>| hostgroup(input, name.as_deref()?);
-        // Of several with one number the first has it.
+        // If several rules have the same number, the first one keeps it.
         let (id, comment) = match parted(&rule.name) {
             (Some(id), comment) if !ids.contains(&id) => {
                 ids.push(id);
@@ -98,17 +99,17 @@ fn rules(input: &TableInput) -> Vec<Rule> {
     input.config.rules.iter().map(rule).collect()
 }
 
-/// A number and what is behind it.
+/// The number at the start of a name, and the rest.
 fn parted(name: &str) -> (Option<u32>, String) {
     let (number, comment) = name.split_once(' ').unwrap_or((name, ""));
     match number.parse::<u32>() {
-        // One that is spelled otherwise, such as `007`, is no number.
+        // A number written in another way, such as `007`, does not count as one.
         Ok(id) if id.to_string() == number => (Some(id), comment.to_owned()),
         _ => (None, name.to_owned()),
     }
 }
 
-/// What no other column tells.
+/// Settings that no other column shows.
 fn other_settings(rule: &RuleConfig) -> String {
     let is_told = |key: &str| TOLD.split(' ').any(|told| told == key);
     let bare = RuleConfig::default();
@@ -122,7 +123,7 @@ fn other_settings(rule: &RuleConfig) -> String {
     }
 }
 
-/// One value as it is, several as a list: `["a", "b"]`.
+/// One value as it is; several as a list: `["a", "b"]`.
 fn list<T: ToString>(values: impl IntoIterator<Item = T>) -> Cell {
     let mut values: Vec<String> = values.into_iter().map(|it| it.to_string()).collect();
     match values.len() {

@@ -37,21 +37,21 @@ pub static TABLE: TableDefinition<Server> = TableDefinition {
     },
 };
 
-/// A backend, told in ProxySQL's words.
+/// A backend in ProxySQL's terms.
 pub struct Server {
     /// The backend.
     pub backend: Arc<Backend>,
 }
 
 impl Server {
-    /// The backend in those words.
+    /// Wraps the backend.
     pub fn of(backend: &Arc<Backend>) -> Self {
         Self {
             backend: Arc::clone(backend),
         }
     }
 
-    /// The cluster's number.
+    /// The hostgroup: the cluster's number.
     pub fn hostgroup(&self) -> u32 {
         self.backend.cluster.0
     }
@@ -78,7 +78,7 @@ impl Server {
         }
     }
 
-    /// How it is.
+    /// The state, in ProxySQL's terms.
     pub fn status(&self) -> &'static str {
         match (&self.backend.health, self.backend.duty) {
             (_, Duty::Draining) => "OFFLINE_SOFT",
@@ -88,14 +88,14 @@ impl Server {
         }
     }
 
-    /// The server that a session uses, if that is still configured.
+    /// The server that a session uses, if it is still configured.
     pub fn of_session(input: &TableInput, session: &worker::SessionView) -> Option<Self> {
         let backend = input.backend(session.backend?)?;
         Some(Self::of(backend))
     }
 }
 
-/// What there is of a server, or nothing.
+/// A fact about a server; NULL without a server.
 pub fn of<T: Into<Cell>>(server: &Option<Server>, fact: impl Fn(&Server) -> T) -> Cell {
     server.as_ref().map(fact).into()
 }

@@ -1,4 +1,4 @@
-//! What has changed the objects of the clusters that are followed.
+//! The statements that changed objects of the clusters that are followed.
 
 use crate::kept_table::{KeptTable, SCHEMAS};
 use crate::table::facts;

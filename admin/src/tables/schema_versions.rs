@@ -1,4 +1,4 @@
-//! What the objects of the clusters that are followed were, and when.
+//! The definitions of objects of the followed clusters over time.
 
 use crate::kept_table::{KeptTable, SCHEMAS};
 use crate::table::facts;

@@ -1,4 +1,4 @@
-//! What scripts count and measure.
+//! The metrics of scripts.
 
 use script::metrics::{Measured, Series};
 

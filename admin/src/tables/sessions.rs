@@ -1,4 +1,4 @@
-//! Who is connected, and what they are doing.
+//! The clients' sessions, and what they do.
 
 use worker::{SessionState, SessionView};
 

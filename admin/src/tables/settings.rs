@@ -1,4 +1,4 @@
-//! Every setting, with what it is and what it would be by default.
+//! Every setting, with its value and its default.
 
 use config::manual::plain;
 use config::{
@@ -45,7 +45,7 @@ const SHEET: TableDefinition<SettingRow> = TableDefinition {
 pub struct SettingRow {
     /// Its name.
     pub name: String,
-    /// What it is; secrets are hidden.
+    /// The value; secrets are hidden.
     pub value: String,
     default: String,
     section: &'static str,
@@ -53,7 +53,7 @@ pub struct SettingRow {
     about: String,
 }
 
-/// All of them, those of lists as far as they are not at their default.
+/// All settings; of lists, only those that differ from their default.
 pub fn items(input: &TableInput) -> Vec<SettingRow> {
     let config: &Config = &input.config;
     let default = Config::default();

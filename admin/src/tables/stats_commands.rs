@@ -1,4 +1,4 @@
-//! Statements by what they are, and how long they have taken, as ProxySQL's statistics show them: made of the
+//! Statements by kind, and how long they took, as ProxySQL's statistics show them: computed from the
 //! digests.
 
 use std::collections::BTreeMap;
@@ -40,12 +40,12 @@ pub static TABLE: TableDefinition<StatsCommandRow> = TableDefinition {
     items,
 };
 
-/// Where the steps end, in microseconds; the last one does not.
+/// The upper ends of the steps, in microseconds; the last step has no end.
 const ENDS_US: [u64; 11] = [
     100, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 10_000_000,
 ];
 
-/// What ProxySQL has no name for.
+/// The name for kinds that ProxySQL has no name for.
 const UNKNOWN: &str = "UNKNOWN";
 
 /// Statements of one kind.
@@ -83,8 +83,8 @@ fn items(input: &TableInput) -> Vec<StatsCommandRow> {
     .collect()
 }
 
-/// How many took up to where each step ends. A bar of the histogram is a quarter wide at most: it is in the step that
-/// has its beginning, so none is in a later one than all of its statements.
+/// How many statements took no longer than the end of each step. A bar of the histogram is at most a quarter wide. It
+/// counts for the step that contains its beginning, so no bar counts for a later step than its statements belong to.
 fn steps(counts: &Counts) -> [u64; ENDS_US.len() + 1] {
     let mut steps = [0; ENDS_US.len() + 1];
     for (end, count) in counts.histogram() {
@@ -96,7 +96,7 @@ fn steps(counts: &Counts) -> [u64; ENDS_US.len() + 1] {
     steps
 }
 
-/// What ProxySQL calls a statement, by its kind and its digest's text.
+/// ProxySQL's name for a statement, by its kind and its digest's text.
 fn command(kind: StatementKind, text: &str) -> &'static str {
     match kind {
         StatementKind::Select if text.ends_with("FOR UPDATE") || text.contains(" FOR UPDATE ") => {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> &'static str {
-        // The digest's text is all that is kept.
+        // Only the digest's text is kept.
         let digest = sql::digest(text.as_bytes(), Flags::default());
         let kind = sql::facts(digest.text(), Flags::default()).kind;
         command(kind, &String::from_utf8_lossy(digest.text()))

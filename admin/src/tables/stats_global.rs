@@ -1,4 +1,4 @@
-//! Figures of the whole proxy as ProxySQL's statistics show them.
+//! Totals of the whole proxy, as ProxySQL's statistics show them.
 
 use worker::{PoolView, SessionState};
 

@@ -43,7 +43,7 @@ pub struct StatsQueryDigestRow {
 }
 
 impl StatsQueryDigestRow {
-    /// ProxySQL's columns are never NULL: what those that made room were is an empty text.
+    /// A column's value. ProxySQL's columns are never NULL, so the row of evicted digests has an empty text.
     fn of(&self, value: impl FnOnce(&DigestRow) -> Cell) -> Cell {
         self.tallied.row().map_or_else(|| "".into(), value)
     }

@@ -1,4 +1,4 @@
-//! Figures of the whole proxy: what SHOW STATUS shows.
+//! Totals of the whole proxy, for SHOW STATUS.
 
 use worker::SessionState;
 
@@ -20,7 +20,7 @@ pub static TABLE: TableDefinition<StatusRow> = TableDefinition {
 
 type StatusRow = (&'static str, u64);
 
-/// The figures.
+/// The rows of the table.
 pub fn items(input: &TableInput) -> Vec<StatusRow> {
     let of = |state| input.sessions().filter(|it| it.state == state).count();
     let pools = super::pools::items(input);

@@ -1,4 +1,4 @@
-//! Where the time goes.
+//! Times that statements spent in the proxy and at backends.
 
 use worker::TimesView;
 

@@ -1,4 +1,4 @@
-//! Traces: spans that were sent to the collector, and those that were not.
+//! Traces: spans that were sent to the collector, and spans that were not.
 
 use stats::Dropped;
 
@@ -24,7 +24,7 @@ pub static TABLE: TableDefinition<TracingRow> = TableDefinition {
     items,
 };
 
-/// What became of spans.
+/// One outcome of spans.
 pub struct TracingRow {
     outcome: &'static str,
     reason: &'static str,

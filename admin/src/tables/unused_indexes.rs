@@ -38,7 +38,7 @@ pub struct UnusedIndexRow {
     table_digests: u64,
 }
 
-/// What an index is for besides finding rows.
+/// The purpose of an index besides finding rows.
 fn kept_for(index: &Index) -> Option<&'static str> {
     match () {
         () if index.name == "PRIMARY" => Some("primary key"),
@@ -62,7 +62,7 @@ fn items(input: &TableInput) -> Vec<UnusedIndexRow> {
         .collect();
     items.sort_by_key(|it| {
         (
-            // That no statement uses it says nothing of one that none may use.
+            // Hidden indexes come last: no statement can use them, so the lack of use says nothing.
             it.facts.hidden.is_some(),
             std::cmp::Reverse(it.table_digests),
             kept_for(&it.facts).is_some(),

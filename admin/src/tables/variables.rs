@@ -1,4 +1,4 @@
-//! What SHOW VARIABLES shows: settings, and what client libraries ask for.
+//! The variables of SHOW VARIABLES: settings, and variables that client libraries ask for.
 
 use crate::functions::VARIABLES;
 use crate::table::{Asks, Schema, TableDefinition, columns};

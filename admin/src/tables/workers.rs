@@ -1,4 +1,4 @@
-//! The threads that sessions live on.
+//! The worker threads, which run the sessions.
 
 use worker::{SessionState, WorkerView};
 

@@ -1,4 +1,4 @@
-//! What single columns of a grant table mean for an account, with either server.
+//! The meaning of single columns of a grant table, for MySQL and MariaDB.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use crate::{
     Account, Dialect, Expiry, HostPattern, LoginMethod, PassThrough, Plugin, Source, Verifier,
 };
 
-/// By what an account is examined whose plugin (by its server's name) and stored hash are these.
+/// The verifier of an account with this plugin (by its server's name) and this stored hash.
 pub(super) fn verifier(plugin: &str, stored: &[u8]) -> Result<Verifier, PassThrough> {
     let known = match plugin {
-        // Of old rows, before there were plugins.
+        // Empty in old rows, from before there were plugins.
         "" | "mysql_native_password" => Plugin::Native,
         "caching_sha2_password" => Plugin::CachingSha2,
-        // Its proof yields nothing that a backend would take.
+        // The plugin's proof yields no credential for a backend.
         _ => return Err(PassThrough::Plugin(plugin.to_owned())),
     };
     let parsed = Verifier::parse(known, stored);
@@ -20,8 +20,7 @@ pub(super) fn verifier(plugin: &str, stored: &[u8]) -> Result<Verifier, PassThro
     Ok(parsed.unwrap_or_else(|_| Verifier::Empty(known).unknown([0; 32])))
 }
 
-/// When a password expires that was last changed then (seconds since 1970) and lives for so many
-/// days; 0 days: for ever.
+/// When a password expires. `last_changed`: seconds since 1970. `lifetime_days`: 0 means that it never expires.
 pub(super) fn expiry(last_changed: Option<u64>, lifetime_days: u64) -> Expiry {
     const DAY: u64 = 24 * 60 * 60;
     match (last_changed, lifetime_days) {
@@ -40,7 +39,7 @@ pub(super) fn empty_account(user: &str, host: &str, dialect: Dialect) -> Account
     }
 }
 
-/// The way of an account that has these ways to prove it, of which any will do.
+/// The login method of an account with these verifiers, any one of which suffices.
 pub(super) fn login_method(verifiers: Vec<Result<Verifier, PassThrough>>) -> LoginMethod {
     match verifiers.into_iter().collect::<Result<Vec<_>, _>>() {
         Ok(verifiers) => LoginMethod::Examined(verifiers.into()),

@@ -9,8 +9,8 @@ use crate::{Account, Conditions, Dialect, Expiry, LoginMethod, PassThrough, TlsR
 pub(super) const QUERY: &str =
     "SELECT User, Host, Priv, @@global.default_password_lifetime FROM mysql.global_priv";
 
-/// Is right by the client's user at the other end of a Unix socket, which behind a proxy nobody has
-/// but the proxy itself.
+/// This plugin checks the user of the client's process at the other end of a Unix socket. Behind a proxy
+/// that process is the proxy itself.
 const UNIX_SOCKET: &str = "unix_socket";
 
 /// `Priv`, as far as it concerns logins (`User_table_json` of `sql_acl.cc`).
@@ -20,16 +20,16 @@ struct Priv {
     is_role: bool,
     #[serde(flatten)]
     first: Alternative,
-    /// Any of these will do, in this order; an empty one stands for `first`.
+    /// Alternatives, tried in this order, any one of which suffices; an empty one stands for `first`.
     auth_or: Option<Vec<Option<Alternative>>>,
     account_locked: bool,
     ssl_type: u8,
     ssl_cipher: String,
     x509_issuer: String,
     x509_subject: String,
-    /// Seconds since 1970; 0: it has to be changed at once.
+    /// Seconds since 1970; 0: the password must be changed at once.
     password_last_changed: Option<u64>,
-    /// Days; -1: as the server has it.
+    /// Days; -1: the server's default.
     password_lifetime: Option<i64>,
     max_user_connections: i64,
     default_role: Option<String>,

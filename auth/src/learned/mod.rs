@@ -1,11 +1,11 @@
-//! Accounts learned from a server: what to ask its grant tables, and what an answered row means.
+//! Accounts learned from a server: the query for its grant tables, and the meaning of the rows.
 //!
 //! ```text
 //!   query(version) ─► the server ─► rows ─► account(version, row) ─► Directory
 //! ```
 //!
-//! An account that cannot be examined here, or that the server watches in ways of its own, becomes one
-//! that is passed through; what it may do is the server's affair in any case.
+//! If the proxy cannot examine an account, or the server has its own checks for it, its logins are passed
+//! through. The server checks the account's privileges in any case.
 
 mod columns;
 mod mariadb;
@@ -31,7 +31,7 @@ pub fn query(version: &str) -> &'static str {
     }
 }
 
-/// The same statement for the accounts of these users alone. Names are written as hexadecimal numbers, which need no
+/// The statement for the accounts of these users only. Names are written as hexadecimal literals, which need no
 /// quoting.
 pub fn query_of(version: &str, users: &[String]) -> String {
     let hex = |user: &String| -> String {
@@ -42,10 +42,10 @@ pub fn query_of(version: &str, users: &[String]) -> String {
     format!("{} WHERE User IN ({})", query(version), names.join(", "))
 }
 
-/// The account that a row describes; `None` for a role, which nobody logs in as.
+/// The account that a row describes; `None` for a role, because no client logs in as a role.
 ///
 /// # Errors
-/// When the row is not one that [`query`] brings.
+/// The row is not a row of [`query`]'s result.
 pub fn account(version: &str, row: Row<'_>) -> Result<Option<Account>, MalformedRow> {
     match Dialect::of_version(version) {
         Dialect::MariaDb => mariadb::account(row),
@@ -53,8 +53,8 @@ pub fn account(version: &str, row: Row<'_>) -> Result<Option<Account>, Malformed
     }
 }
 
-/// The account of a row that [`account`] could not read: known by its name, which MySQL and MariaDB
-/// both have in the first two columns, and passed through. `None` where even that cannot be read.
+/// The account of a row that [`account`] could not read. Its logins are passed through. Its name is in the
+/// first two columns, for MySQL and MariaDB. `None` if even the name cannot be read.
 pub fn unreadable(version: &str, row: Row<'_>, malformed: MalformedRow) -> Option<Account> {
     let values = Values(row);
     let (user, host) = (values.bytes(0)?, values.bytes(1)?);

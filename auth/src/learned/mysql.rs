@@ -97,7 +97,7 @@ fn tls(values: &Values<'_>) -> Result<TlsRequirement, MalformedRow> {
         "ANY" => TlsRequirement::Any,
         "X509" => TlsRequirement::X509,
         "SPECIFIED" => TlsRequirement::Specified {
-            // `acl_check_ssl` looks for one before it looks whether anything is said of it.
+            // `acl_check_ssl` looks for a certificate before it looks for an issuer or a subject.
             has_certificate: true,
             cipher: some_text(values.text(5, "ssl_cipher")?),
             issuer: some_text(values.text(6, "x509_issuer")?),

@@ -3,12 +3,12 @@
 /// A row's values in the order of [`super::query`]'s columns; `None` is NULL.
 pub type Row<'a> = &'a [Option<&'a [u8]>];
 
-/// A row that is not as the named column promises.
+/// A row with an unexpected value in the named column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("unexpected value in the grant table: {0}")]
 pub struct MalformedRow(pub &'static str);
 
-/// A row's values by number.
+/// A row's values by column number.
 pub(super) struct Values<'a>(pub(super) Row<'a>);
 
 impl<'a> Values<'a> {
@@ -16,7 +16,7 @@ impl<'a> Values<'a> {
         self.0.get(column).copied().flatten()
     }
 
-    /// NULL is the empty text.
+    /// The text of a column; NULL is the empty text.
     pub(super) fn text(&self, column: usize, name: &'static str) -> Result<&'a str, MalformedRow> {
         let bytes = self.bytes(column).unwrap_or_default();
         std::str::from_utf8(bytes).map_err(|_| MalformedRow(name))

@@ -1,4 +1,4 @@
-//! The content of each event, as named values.
+//! Describes the content of each event, as named values.
 
 use crate::civil::CivilTime;
 use crate::event::Event;
@@ -18,7 +18,7 @@ use super::row::hex;
 use super::shown::{Description, Shown};
 use super::statement::{bare_text, query_text};
 
-/// The values of an event's header and body; not the rows of a rows event, nor the events of a payload.
+/// Returns the values of an event's header and body, without rows of rows events and without events of payloads.
 pub fn describe(header: &EventHeader, event: &Event<'_>) -> Description {
     let type_name = header.event_type.to_string();
     let mut description = Description::default();
@@ -70,7 +70,7 @@ fn body(to: Description, event: &Event<'_>) -> Description {
     }
 }
 
-/// Events of few values.
+/// Adds the values of events that have few values.
 fn small_body(to: Description, event: &Event<'_>) -> Description {
     match event {
         Event::FormatDescription(format) => to

@@ -1,4 +1,4 @@
-//! Rows: each column's value by its name.
+//! Describes rows: the value of each column by the column's name.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use crate::value::Value;
 
 use super::shown::{Description, Shown};
 
-/// The values of a row. A column without a name is `@1`, `@2` …, as `mysqlbinlog` calls it; one that the event does not
-/// tell is left out.
+/// Returns the values of a row. A column without a name is `@1`, `@2` …, as in `mysqlbinlog`. Columns that the
+/// event does not contain are omitted.
 pub fn describe_row(row: &Row<'_>, table: &TableMap) -> Description {
     let mut description = Description::default();
     let columns = table.columns.iter().enumerate();
@@ -33,7 +33,7 @@ fn shown(value: &Value<'_>, column: &str) -> Shown {
         Value::Unsigned(number) => Shown::number(number),
         Value::Float(number) => float(f64::from(*number), || format!("{number:?}")),
         Value::Double(number) => float(*number, || format!("{number:?}")),
-        // As a JSON number its digits would be rounded.
+        // A text, because a JSON number would be rounded.
         Value::Decimal(digits) => Shown::Text(digits.clone()),
         Value::Bits(bits, width) => Shown::Text(format!("b'{bits:0width$b}'")),
         Value::Temporal(temporal) => Shown::Text(temporal.to_string()),
@@ -49,7 +49,7 @@ fn shown(value: &Value<'_>, column: &str) -> Shown {
     }
 }
 
-/// JSON has no number that is not finite.
+/// JSON cannot represent infinity or NaN, so those become NULL.
 fn float(number: f64, digits: impl Fn() -> String) -> Shown {
     if number.is_finite() {
         Shown::Number(digits())

@@ -1,19 +1,19 @@
-//! Named values, as text and as JSON.
+//! Named values that can be printed as text and as JSON.
 
 use std::fmt::{self, Write as _};
 
 use crate::json::JsonDiff;
 
-/// A value that is shown.
+/// A value to print.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shown {
     /// NULL
     Null,
     /// Yes or no.
     Flag(bool),
-    /// A number, by its digits.
+    /// A number, as digits.
     Number(String),
-    /// An integer that may be signed or not.
+    /// An integer whose column may be signed or unsigned: the value for both.
     SignUnknown(i64, u64),
     /// A text.
     Text(String),
@@ -28,17 +28,17 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// A number.
+    /// Creates a number.
     pub fn number(number: impl fmt::Display) -> Self {
         Self::Number(number.to_string())
     }
 
-    /// A text whose bytes should be UTF-8.
+    /// Creates a text from bytes that should be UTF-8.
     pub fn text(bytes: &[u8]) -> Self {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Appends it as JSON.
+    /// Appends the value as JSON.
     pub fn put_json(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("null"),
@@ -71,7 +71,7 @@ impl Shown {
 }
 
 impl fmt::Display for Shown {
-    /// As a person writes it in SQL: texts in quotes.
+    /// Prints the value in SQL notation, with quoted texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("NULL"),
@@ -101,14 +101,14 @@ pub struct Description {
 }
 
 impl Description {
-    /// The same with one more.
+    /// Adds a value.
     #[must_use]
     pub fn with(mut self, name: &str, value: Shown) -> Self {
         self.fields.push((name.to_owned(), value));
         self
     }
 
-    /// The same with one more, if there is a value.
+    /// Adds a value, if there is one.
     #[must_use]
     pub fn with_some(self, name: &str, value: Option<Shown>) -> Self {
         match value {
@@ -117,7 +117,7 @@ impl Description {
         }
     }
 
-    /// Appends it as a JSON object.
+    /// Appends the values as a JSON object.
     pub fn put_json(&self, out: &mut String) {
         out.push('{');
         self.put_json_members(out);
@@ -148,7 +148,7 @@ impl fmt::Display for Description {
 }
 
 fn put_quoted(out: &mut String, text: &str) {
-    // Writing a text into memory does not fail.
+    // Serialising a text to memory does not fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
@@ -161,7 +161,7 @@ impl JsonDiff {
         Shown::Object(description)
     }
 
-    /// The function of SQL that makes the change.
+    /// The SQL function that makes the change.
     fn function(&self) -> &'static str {
         match self.operation {
             "insert" if self.path.ends_with(']') => "JSON_ARRAY_INSERT",
@@ -172,8 +172,8 @@ impl JsonDiff {
     }
 }
 
-/// The expression that makes the changes, as `mysqlbinlog` prints it: `JSON_REMOVE(JSON_REPLACE(j, '$.a', 1), '$.b')`. One
-/// call stands for changes of the same kind that follow one another.
+/// Prints the expression that makes the changes, as `mysqlbinlog` does: `JSON_REMOVE(JSON_REPLACE(j, '$.a', 1),
+/// '$.b')`. Consecutive changes of the same kind share one call.
 fn put_changes(f: &mut fmt::Formatter<'_>, column: &str, changes: &[JsonDiff]) -> fmt::Result {
     let calls: Vec<&[JsonDiff]> = changes
         .chunk_by(|one, next| one.function() == next.function())
@@ -197,7 +197,7 @@ fn put_changes(f: &mut fmt::Formatter<'_>, column: &str, changes: &[JsonDiff]) -
     Ok(())
 }
 
-/// A JSON value as SQL: numbers and texts as literals, others by CAST.
+/// Prints a JSON value in SQL notation: numbers and texts as literals, others with CAST.
 fn put_value(f: &mut fmt::Formatter<'_>, json: &str) -> fmt::Result {
     match serde_json::from_str(json) {
         Ok(serde_json::Value::String(text)) => put_sql_text(f, &text),
@@ -210,7 +210,7 @@ fn put_value(f: &mut fmt::Formatter<'_>, json: &str) -> fmt::Result {
     }
 }
 
-/// In quotes. Characters that would end the line or the quotes are escaped as in SQL.
+/// Prints a quoted text. Characters that would end the line or the quotes are escaped as in SQL.
 fn put_sql_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("'")?;
     for letter in text.chars() {
@@ -221,7 +221,7 @@ fn put_sql_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
             '\r' => f.write_str("\\r")?,
             '\t' => f.write_str("\\t")?,
             '\0' => f.write_str("\\0")?,
-            // No control character may reach a terminal.
+            // Escape control characters, because they could harm a terminal.
             it if it.is_control() => write!(f, "\\u{{{:x}}}", u32::from(it))?,
             it => f.write_char(it)?,
         }

@@ -1,4 +1,4 @@
-//! Statements as text: from the client's character set to UTF-8, without passwords.
+//! Converts statements to UTF-8 text, and masks passwords.
 
 use sql::{Charset, Flags};
 
@@ -10,12 +10,12 @@ const MODE_ANSI_QUOTES: u64 = 0x04;
 const MODE_IGNORE_SPACE: u64 = 0x08;
 const MODE_NO_BACKSLASH_ESCAPES: u64 = 0x10_0000;
 
-/// A statement's text for people, with passwords and hashes masked.
+/// Returns a statement's text for display, with passwords and hashes masked.
 pub fn query_text(query: &Query<'_>) -> String {
     masked(&query.text, query_flags(query), client_collation(query))
 }
 
-/// How the server read a statement's text: by `sql_mode` and the client's character set.
+/// Returns how the server has parsed the statement: by `sql_mode` and the client's character set.
 pub fn query_flags(query: &Query<'_>) -> Flags {
     let mode = query.status.sql_mode.unwrap_or(0);
     Flags {
@@ -31,7 +31,7 @@ fn client_collation(query: &Query<'_>) -> Option<u16> {
     query.status.charset.map(|[client, ..]| client)
 }
 
-/// A text of several lines for a terminal: a control character but the ends of lines and tabs is written as `\u{1b}`.
+/// Returns a text of several lines for a terminal. Control characters other than line feeds and tabs become `\u{1b}`.
 pub fn printable(text: &str) -> String {
     let is_plain = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\t');
     let mut printable = String::with_capacity(text.len());
@@ -45,7 +45,7 @@ pub fn printable(text: &str) -> String {
     printable
 }
 
-/// The text of an event that does not tell the session's settings.
+/// Returns the text of an event that lacks the session's settings.
 pub(super) fn bare_text(text: &[u8]) -> String {
     masked(text, Flags::default(), None)
 }

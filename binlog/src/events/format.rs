@@ -1,4 +1,4 @@
-//! FORMAT_DESCRIPTION: the first event of a file, which says how the others are laid out.
+//! FORMAT_DESCRIPTION: the first event of a file. It describes the layout of the other events.
 
 use wire::{Malformed, Reader};
 
@@ -12,21 +12,21 @@ const ALGORITHM_NONE: u8 = 0;
 const ALGORITHM_CRC32: u8 = 1;
 const ALGORITHM_UNDEFINED: u8 = 255;
 
-/// How the events behind it are laid out.
+/// The layout of the events after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatDescription {
-    /// The server's version, with zero bytes behind it up to 50.
+    /// The server's version, filled with zero bytes up to 50.
     version: [u8; VERSION_BYTES],
-    /// When the server started, if this is the first file since; else 0.
+    /// When the server started, in seconds since 1970, if this is the first file since then; otherwise 0.
     pub created: u32,
-    /// For each type from 1, how long the fixed part of its body is.
+    /// The length of the body's fixed part for each type, from type 1.
     post_headers: Vec<u8>,
-    /// Which checksum the events have; none where the server is too old to say.
+    /// The checksum algorithm of the events; none if the server is too old to send it.
     algorithm: Option<u8>,
 }
 
 impl FormatDescription {
-    /// Reads a whole event, of which only itself says whether a checksum ends it.
+    /// Reads a whole event. Only its own body tells whether a checksum ends it.
     ///
     /// # Errors
     /// The body is too short, or is of another version.
@@ -36,7 +36,7 @@ impl FormatDescription {
         Self::read(body, CHECKSUM_BYTES)
     }
 
-    /// Reads the body, without the checksum.
+    /// Decodes the body, without the checksum.
     ///
     /// # Errors
     /// The body is too short, or is of another version.
@@ -44,7 +44,7 @@ impl FormatDescription {
         Self::read(body, 0)
     }
 
-    /// Reads a body, behind which so many bytes of a checksum stand if the server knows checksums.
+    /// Reads a body. If the server supports checksums, the body is followed by a checksum of `behind` bytes.
     fn read(bytes: &[u8], behind: usize) -> Result<Self, EventError> {
         let mut reader = Reader::new(bytes);
         let log_version = reader.u16("binary log version")?;
@@ -91,19 +91,19 @@ impl FormatDescription {
         out.extend(self.algorithm);
     }
 
-    /// The server's version, as `SELECT version()` says it.
+    /// The server's version, as `SELECT version()` returns it.
     pub fn server_version(&self) -> String {
         let text = self.version.split(|byte| *byte == 0).next();
         String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
     }
 
-    /// Whether a MariaDB wrote it.
+    /// Whether a MariaDB server has written the event.
     pub fn is_mariadb(&self) -> bool {
         let is_mariadb = |text: &[u8]| text.eq_ignore_ascii_case(b"MariaDB");
         self.version.windows(7).any(is_mariadb)
     }
 
-    /// The checksum of the events behind it.
+    /// The checksum of the events after this one.
     pub fn checksum(&self) -> Checksum {
         match self.algorithm {
             Some(ALGORITHM_CRC32) => Checksum::Crc32,
@@ -111,7 +111,8 @@ impl FormatDescription {
         }
     }
 
-    /// The checksum of this event itself. It has one even if the others have none, if the server knows checksums.
+    /// The checksum of this event. If the server supports checksums, this event has one even if the other events
+    /// have none.
     pub fn own_checksum(&self) -> Checksum {
         match self.algorithm {
             Some(_) => Checksum::Crc32,
@@ -119,15 +120,15 @@ impl FormatDescription {
         }
     }
 
-    /// How long the fixed part of a type's body is.
+    /// The length of the fixed part of a type's body.
     pub fn post_header(&self, event_type: EventType) -> usize {
         let index = usize::from(event_type.0).checked_sub(1);
         let told = index.and_then(|index| self.post_headers.get(index));
         told.map_or_else(|| event_type.usual_post_header(), |&it| usize::from(it))
     }
 
-    /// The same for a file of another writer: each event has a CRC-32, and no server has started with the file. None
-    /// if the server is too old to know checksums.
+    /// Returns the description for a relay file: each event has a CRC-32, and `created` is 0. None if the server is
+    /// too old for checksums.
     pub fn of_relay(&self) -> Option<Self> {
         self.algorithm.is_some().then(|| Self {
             created: 0,
@@ -136,12 +137,12 @@ impl FormatDescription {
         })
     }
 
-    /// How many types the server knows.
+    /// The number of event types that the server knows.
     pub fn types_count(&self) -> usize {
         self.post_headers.len()
     }
 
-    /// Checksums came with MySQL 5.6.1 and MariaDB 5.3.
+    /// Whether the event contains the checksum algorithm: since MySQL 5.6.1 and MariaDB 5.3.
     fn tells_checksum(&self) -> bool {
         let version = self.server_version();
         let mut numbers = version.split(|letter: char| !letter.is_ascii_digit());

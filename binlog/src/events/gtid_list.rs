@@ -10,9 +10,10 @@ const GTID_BYTES: usize = 16;
 /// The transactions of the files before this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GtidList {
-    /// The highest four bits: 1 the replica has reached the GTIDs that it asked for, 2 the GTIDs are to be ignored.
+    /// The highest four bits: 1 means that the replica has reached the GTIDs that it asked for; 2 means that the
+    /// GTIDs must be ignored.
     pub flags: u8,
-    /// The last of each domain and server, in the order of the event.
+    /// The last GTID of each domain and server, in the order of the event.
     pub gtids: Vec<MariadbGtid>,
 }
 
@@ -42,11 +43,11 @@ impl GtidList {
 
     /// Appends the body.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        // No server has so many domains that the count needs the flags' bits.
+        // No server has so many domains that the count would reach the bits of the flags.
         let count = (self.gtids.len() as u32) & COUNT_MASK;
         out.extend_from_slice(&(count | u32::from(self.flags) << 28).to_le_bytes());
         if self.gtids.is_empty() {
-            // The server fills an empty list up to 6 bytes, which servers before 10.0.13 need.
+            // The server fills an empty list up to 6 bytes, because servers before 10.0.13 need that.
             out.extend_from_slice(&[0, 0]);
         }
         for gtid in &self.gtids {

@@ -1,13 +1,13 @@
-//! HEARTBEAT, both versions: the server is there, and has no event to send.
+//! HEARTBEAT, both versions: the server is alive, and has no event to send.
 
 use wire::{Malformed, Reader};
 
-/// Where the server stands.
+/// The server's current place in its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heartbeat<'a> {
-    /// The file.
+    /// The name of the file.
     pub name: &'a [u8],
-    /// Where the next event will begin, if the body says so (version 2); else the header does.
+    /// The offset of the next event, if the body contains it (version 2). In version 1 the header contains it.
     pub position: Option<u64>,
 }
 

@@ -1,13 +1,13 @@
-//! INCIDENT: the server has lost changes that are not in the log.
+//! INCIDENT: the server reports that the log lacks changes.
 
 use wire::{Malformed, Reader};
 
 /// An incident of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incident<'a> {
-    /// 1: events are lost.
+    /// The kind of incident; 1 means that events are lost.
     pub number: u16,
-    /// The server's words.
+    /// The server's message.
     pub message: &'a [u8],
 }
 

@@ -4,12 +4,12 @@ use wire::{Malformed, Reader};
 
 use crate::events::query::{Fixed, Query};
 
-/// BEGIN_LOAD_QUERY and APPEND_BLOCK: a piece of the file.
+/// BEGIN_LOAD_QUERY and APPEND_BLOCK: a block of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeginLoadQuery<'a> {
-    /// Which file.
+    /// The id of the file.
     pub file_id: u32,
-    /// The piece.
+    /// The bytes of the block.
     pub block: &'a [u8],
 }
 
@@ -27,14 +27,14 @@ impl<'a> BeginLoadQuery<'a> {
     }
 }
 
-/// EXECUTE_LOAD_QUERY: the statement, and where the file's name stands in it.
+/// EXECUTE_LOAD_QUERY: the statement, and the place of the file's name in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecuteLoadQuery<'a> {
-    /// Which file.
+    /// The id of the file.
     pub file_id: u32,
-    /// Where the name of the file begins in the statement.
+    /// The offset at which the file's name begins in the statement.
     pub name_start: u32,
-    /// Where it ends.
+    /// The offset at which the file's name ends.
     pub name_end: u32,
     /// How a row with an existing key is handled: 0 error, 1 IGNORE, 2 REPLACE.
     pub duplicates: u8,
@@ -43,7 +43,7 @@ pub struct ExecuteLoadQuery<'a> {
 }
 
 impl<'a> ExecuteLoadQuery<'a> {
-    /// Reads the body, whose fixed part has `post_header` bytes.
+    /// Decodes the body. The fixed part of the body has `post_header` bytes.
     ///
     /// # Errors
     /// The body is too short.

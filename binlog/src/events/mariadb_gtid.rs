@@ -1,31 +1,31 @@
-//! GTID of MariaDB: an event group (a transaction, or a statement that stands alone) begins.
+//! GTID of MariaDB: it begins an event group, which is a transaction or a standalone statement.
 
 use wire::{Malformed, Reader};
 
 use crate::events::xa_prepare::Xid;
 use crate::gtid_set::MariadbGtid;
 
-/// How long the body is at least. The server fills a shorter one with zero bytes.
+/// The minimum length of the body. The server fills a shorter body with zero bytes.
 const LENGTH_MIN: usize = 19;
 
 /// The beginning of an event group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MariadbGtidEvent<'a> {
-    /// Its GTID.
+    /// The GTID of the group.
     pub gtid: MariadbGtid,
     /// The `FLAG_…` bits.
     pub flags: u8,
     /// Groups with the same id were committed together.
     pub commit_id: Option<u64>,
-    /// The distributed transaction that it prepares or ends.
+    /// The XA transaction that the group prepares or ends.
     pub xid: Option<Xid<'a>>,
     /// The `EXTRA_…` bits.
     pub extra_flags: u8,
-    /// How many more engines take part.
+    /// How many more storage engines take part.
     pub extra_engines: Option<u8>,
     /// The sequence number of the event group in which this ALTER TABLE began.
     pub alter_start: Option<u64>,
-    /// The connection that executed it.
+    /// The id of the connection that executed the group.
     pub thread_id: Option<u32>,
 }
 
@@ -34,31 +34,31 @@ impl<'a> MariadbGtidEvent<'a> {
     pub const FLAG_STANDALONE: u8 = 1;
     /// A commit id follows.
     pub const FLAG_GROUP_COMMIT_ID: u8 = 2;
-    /// It can be rolled back.
+    /// The group can be rolled back.
     pub const FLAG_TRANSACTIONAL: u8 = 4;
-    /// It may be applied in parallel.
+    /// The group may be applied in parallel.
     pub const FLAG_ALLOW_PARALLEL: u8 = 8;
-    /// It waited for a lock.
+    /// The group waited for a lock.
     pub const FLAG_WAITED: u8 = 16;
-    /// It is DDL.
+    /// The group is DDL.
     pub const FLAG_DDL: u8 = 32;
-    /// It prepares a distributed transaction.
+    /// The group prepares an XA transaction.
     pub const FLAG_PREPARED_XA: u8 = 64;
-    /// It ends a distributed transaction.
+    /// The group ends an XA transaction.
     pub const FLAG_COMPLETED_XA: u8 = 128;
 
     /// More engines take part.
     pub const EXTRA_MULTI_ENGINE: u8 = 1;
-    /// An ALTER TABLE in two phases begins.
+    /// The group begins an ALTER TABLE in two phases.
     pub const EXTRA_START_ALTER: u8 = 2;
-    /// It ends well.
+    /// The group commits an ALTER TABLE in two phases.
     pub const EXTRA_COMMIT_ALTER: u8 = 4;
-    /// It fails.
+    /// The group rolls back an ALTER TABLE in two phases.
     pub const EXTRA_ROLLBACK_ALTER: u8 = 8;
     /// The connection's id follows.
     pub const EXTRA_THREAD_ID: u8 = 16;
 
-    /// Reads the body of an event that `server` executed first.
+    /// Decodes the body. `server` is the id of the server that executed the group first.
     ///
     /// # Errors
     /// The body is too short.
@@ -96,7 +96,7 @@ impl<'a> MariadbGtidEvent<'a> {
         Ok(event)
     }
 
-    /// Reads the fields that MariaDB has added since 10.8. Fields that a newer version adds behind them are not read.
+    /// Reads the fields that MariaDB has added since 10.8. Fields of newer versions come after them and are ignored.
     fn read_extra(&mut self, reader: &mut Reader<'a>) -> Result<(), Malformed> {
         self.extra_flags = reader.u8("extra GTID flags")?;
         if self.extra_flags & Self::EXTRA_MULTI_ENGINE != 0 {
@@ -120,7 +120,7 @@ impl<'a> MariadbGtidEvent<'a> {
         out.extend(self.commit_id.into_iter().flat_map(u64::to_le_bytes));
         if let Some(xid) = &self.xid {
             out.extend_from_slice(&xid.format.to_le_bytes());
-            // The parts have 64 bytes at most.
+            // The parts have at most 64 bytes, so their lengths fit into a byte.
             out.push(xid.global.len() as u8);
             out.push(xid.branch.len() as u8);
             out.extend_from_slice(xid.global);

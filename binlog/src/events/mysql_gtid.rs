@@ -1,11 +1,11 @@
-//! GTID, ANONYMOUS_GTID and GTID_TAGGED of MySQL: a transaction begins.
+//! GTID, ANONYMOUS_GTID and GTID_TAGGED of MySQL: each begins a transaction.
 
 use wire::{Malformed, Reader};
 
 use crate::events::tagged_gtid::{self, TaggedField};
 use crate::gtid_set::{SourceId, Uuid};
 
-/// This byte stands in front of the logical clock.
+/// The byte before the logical clock.
 const LOGICAL_CLOCK: u8 = 2;
 const ORIGINAL_TIME_FOLLOWS: u64 = 1 << 55;
 const ORIGINAL_VERSION_FOLLOWS: u32 = 1 << 31;
@@ -15,28 +15,28 @@ const ORIGINAL_VERSION_FOLLOWS: u32 = 1 << 31;
 pub struct MysqlGtidEvent {
     /// Bit 0: the transaction may have changes in statement format.
     pub flags: u8,
-    /// The source of its number; zero bytes for an anonymous one.
+    /// The source of the transaction's number; zero bytes for an anonymous transaction.
     pub source: SourceId,
-    /// Its number; 0 for an anonymous one.
+    /// The transaction's number; 0 for an anonymous transaction.
     pub number: u64,
-    /// `last_committed`, `sequence_number`: they tell which transactions may be applied in parallel.
+    /// `last_committed` and `sequence_number`: replicas derive from them which transactions they may apply in parallel.
     pub logical_clock: Option<(i64, i64)>,
-    /// When this server committed it, in microseconds since 1970.
+    /// When this server committed the transaction, in microseconds since 1970.
     pub immediate_commit: Option<u64>,
-    /// When the first server committed it, in microseconds since 1970.
+    /// When the original server committed the transaction, in microseconds since 1970.
     pub original_commit: Option<u64>,
-    /// How long the transaction is in this log, with this event.
+    /// The length of the transaction in this log, including this event, in bytes.
     pub transaction_bytes: Option<u64>,
-    /// The version of the server that wrote it.
+    /// The version of the server that wrote this log.
     pub immediate_version: Option<u32>,
-    /// The version of the server that executed it first.
+    /// The version of the server that executed the transaction first.
     pub original_version: Option<u32>,
     /// The group of transactions that were committed together.
     pub commit_group: Option<u64>,
 }
 
 impl MysqlGtidEvent {
-    /// Reads the body of a GTID or ANONYMOUS_GTID event.
+    /// Decodes the body of a GTID or ANONYMOUS_GTID event.
     ///
     /// # Errors
     /// The body is too short.
@@ -50,7 +50,7 @@ impl MysqlGtidEvent {
             number: reader.u64("transaction number")?,
             ..Self::default()
         };
-        // MySQL 5.6 ends here. Before 5.7.5, other things follow.
+        // The body of MySQL 5.6 ends here. Versions before 5.7.5 have other data here.
         if reader.rest().first() == Some(&LOGICAL_CLOCK) {
             reader.u8("logical clock")?;
             let last_committed = reader.u64("last_committed")?.cast_signed();
@@ -62,16 +62,16 @@ impl MysqlGtidEvent {
         Ok(event)
     }
 
-    /// Reads the body of a GTID_TAGGED event.
+    /// Decodes the body of a GTID_TAGGED event.
     ///
     /// # Errors
-    /// The body is too short, or a field that must be understood is not known.
+    /// The body is too short, or has an unknown field that must be understood.
     pub fn decode_tagged(body: &[u8]) -> Result<Self, Malformed> {
         let mut event = Self::default();
         for field in tagged_gtid::decode(body)? {
             event.take(field);
         }
-        // The event leaves out values of the original server that equal those of the immediate server.
+        // The event omits values of the original server that equal those of the immediate server.
         event.original_commit = event.original_commit.or(event.immediate_commit);
         event.original_version = event.original_version.or(event.immediate_version);
         Ok(event)

@@ -1,4 +1,4 @@
-//! PARTIAL_ROW_DATA of MariaDB 12.3: pieces of a rows event that is longer than a replica takes.
+//! PARTIAL_ROW_DATA of MariaDB 12.3: fragments of a rows event that is longer than a replica accepts.
 
 use wire::{Malformed, Reader};
 
@@ -6,16 +6,16 @@ use crate::error::EventError;
 
 const HAS_ORIGINAL_LENGTH: u8 = 1;
 
-/// A piece of a rows event.
+/// A fragment of a rows event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowsFragment<'a> {
-    /// How many pieces there are.
+    /// The number of fragments.
     pub count: u32,
-    /// Which one it is, from 1.
+    /// The number of this fragment, from 1.
     pub number: u32,
-    /// How long the whole event is; in the first piece.
+    /// The length of the whole event in bytes; only in the first fragment.
     pub original_bytes: Option<u64>,
-    /// The piece.
+    /// The bytes of the fragment.
     pub data: &'a [u8],
 }
 
@@ -23,7 +23,7 @@ impl<'a> RowsFragment<'a> {
     /// Reads the body.
     ///
     /// # Errors
-    /// The body is too short, or its numbers do not fit.
+    /// The body is too short, or its numbers are inconsistent.
     pub fn decode(body: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
         let count = reader.u32("number of fragments")?;
@@ -45,17 +45,17 @@ impl<'a> RowsFragment<'a> {
     }
 }
 
-/// The pieces of an event that have come.
+/// The fragments of an event that have come so far.
 #[derive(Debug, Default)]
 pub(crate) struct FragmentBuffer {
     bytes: Vec<u8>,
-    /// The last piece that came; 0 if none is awaited.
+    /// The number of the last fragment; 0 if no fragment is expected.
     number: u32,
     count: u32,
 }
 
 impl FragmentBuffer {
-    /// Takes a piece; gives the whole event with the last one.
+    /// Adds a fragment. With the last fragment, returns the whole event.
     pub(crate) fn add(
         &mut self,
         fragment: &RowsFragment<'_>,

@@ -1,4 +1,4 @@
-//! TRANSACTION_PAYLOAD of MySQL: a transaction's events, compressed together.
+//! TRANSACTION_PAYLOAD of MySQL: the compressed events of a transaction.
 
 use std::io::{BufReader, Read};
 
@@ -11,24 +11,24 @@ use crate::limits::Limits;
 const COMPRESSION_ZSTD: u64 = 0;
 const COMPRESSION_NONE: u64 = 255;
 
-/// How far back zstd may look: the most that its command-line program reads without being asked.
+/// The maximum window size of zstd, as a power of two. zstd's command-line program has the same default limit.
 const WINDOW_LOG_MAX: u32 = 27;
 
-/// A transaction's events, without its GTID.
+/// The events of a transaction, without its GTID event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionPayload<'a> {
-    /// Whether zstd has compressed them.
+    /// Whether the events are compressed with zstd.
     pub is_compressed: bool,
-    /// How long they are together.
+    /// The length of the uncompressed events, in bytes.
     pub uncompressed_bytes: u64,
     data: &'a [u8],
 }
 
 impl<'a> TransactionPayload<'a> {
-    /// Reads the body: fields of a type, a length and a value up to a zero, then the events.
+    /// Decodes the body: fields of type, length and value up to a zero; then the events.
     ///
     /// # Errors
-    /// The body is too short, or compressed in an unknown way.
+    /// The body is too short, or uses an unknown compression.
     pub fn decode(body: &'a [u8]) -> Result<Self, EventError> {
         let mut reader = Reader::new(body);
         let (mut size, mut compression, mut uncompressed) = (None, COMPRESSION_NONE, None);
@@ -60,15 +60,15 @@ impl<'a> TransactionPayload<'a> {
         })
     }
 
-    /// How long the payload is, as it stands in the event.
+    /// The length of the stored payload, in bytes.
     pub fn stored_bytes(&self) -> usize {
         self.data.len()
     }
 
-    /// Reads the events one after another. They have no checksums.
+    /// Returns a reader of the events. These events have no checksums.
     ///
     /// # Errors
-    /// zstd cannot begin.
+    /// zstd cannot be initialised.
     pub fn events(&self, limits: Limits) -> Result<PayloadEvents<'a>, EventError> {
         let source = if self.is_compressed {
             let decoder = zstd::stream::read::Decoder::with_buffer(self.data);
@@ -103,20 +103,20 @@ impl Read for PayloadSource<'_> {
     }
 }
 
-/// The events of a payload, in one event's memory.
+/// A reader of the events of a payload. It holds one event in memory at a time.
 pub struct PayloadEvents<'a> {
     source: PayloadSource<'a>,
     limit: usize,
-    /// How many bytes are left of the uncompressed length that the payload states.
+    /// How many bytes of the stated uncompressed length are left.
     rest: u64,
     buffer: Vec<u8>,
 }
 
 impl PayloadEvents<'_> {
-    /// The bytes of the next event, without a checksum; none behind the last.
+    /// Returns the bytes of the next event, without a checksum; none after the last event.
     ///
     /// # Errors
-    /// The payload does not decompress, ends within an event, or holds an event that is too long.
+    /// The payload cannot be decompressed, ends within an event, or contains an event that is too long.
     pub fn next_event(&mut self) -> Result<Option<&[u8]>, EventError> {
         self.fill(HEADER_BYTES)?;
         if self.buffer.is_empty() {

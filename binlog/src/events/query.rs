@@ -11,17 +11,17 @@ use crate::events::status_variables::StatusVariables;
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query<'a> {
-    /// The connection id of the session that executed it.
+    /// The id of the connection that executed it.
     pub thread_id: u32,
     /// How long it took, in seconds.
     pub seconds: u32,
-    /// The error that it ended with; 0 for none.
+    /// The error number that it ended with; 0 for none.
     pub error_code: u16,
-    /// The default schema of its session.
+    /// The session's default schema.
     pub schema: &'a [u8],
     /// The session's settings.
     pub status: StatusVariables<'a>,
-    /// Its text, in the character set of the session's client.
+    /// The statement's text, in the character set of the session's client.
     pub text: Cow<'a, [u8]>,
 }
 
@@ -35,15 +35,15 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Where the length of the schema's name stands.
+    /// The offset of the schema name's length.
     pub(crate) const SCHEMA_LENGTH_AT: usize = 8;
 
-    /// How long the status variables are.
+    /// The length of the status variables, in bytes.
     pub(crate) fn status_bytes(&self) -> usize {
         usize::from(self.status_bytes)
     }
 
-    /// Reads it; logs of MySQL 4 have no status variables.
+    /// Reads the fixed part. Logs of MySQL 4, which lack the status variables, are not supported.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(Self {
             thread_id: reader.u32("thread id")?,
@@ -56,7 +56,7 @@ impl Fixed {
 }
 
 impl<'a> Query<'a> {
-    /// Reads the body, whose fixed part has `post_header` bytes.
+    /// Decodes the body. The fixed part of the body has `post_header` bytes.
     ///
     /// # Errors
     /// The body is too short.
@@ -67,7 +67,7 @@ impl<'a> Query<'a> {
         Self::read(&lengths, &mut reader)
     }
 
-    /// The same of an event whose text MariaDB has compressed.
+    /// Decodes an event whose text MariaDB has compressed.
     ///
     /// # Errors
     /// The body is too short, or the text does not decompress to at most `limit` bytes.
@@ -81,7 +81,7 @@ impl<'a> Query<'a> {
         Ok(query)
     }
 
-    /// Reads the body behind its fixed part.
+    /// Reads the body after its fixed part.
     pub(crate) fn read(lengths: &Fixed, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let status = reader.bytes(usize::from(lengths.status_bytes), "status variables")?;
         let schema = reader.bytes(usize::from(lengths.schema_bytes), "schema name")?;

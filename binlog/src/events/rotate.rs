@@ -1,13 +1,13 @@
-//! ROTATE: the file ends, and another goes on.
+//! ROTATE: the stream continues in the next file.
 
 use wire::{Malformed, Reader};
 
-/// Where the stream goes on.
+/// The place where the stream continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotate<'a> {
-    /// In the next file.
+    /// The offset in the next file.
     pub position: u64,
-    /// The next file.
+    /// The name of the next file.
     pub name: &'a [u8],
 }
 

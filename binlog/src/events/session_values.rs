@@ -1,20 +1,20 @@
-//! Values that the statement behind them needs in statement format: INTVAR, RAND, USER_VAR.
+//! Values that the next statement needs in statement format: INTVAR, RAND, USER_VAR.
 
 use wire::{Malformed, Reader};
 
-/// The use of an INTVAR event's number.
+/// The purpose of the number in an INTVAR event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerPurpose {
     /// `LAST_INSERT_ID()`
     LastInsertId,
-    /// The first automatic value of the statement.
+    /// The first AUTO_INCREMENT value of the statement.
     InsertId,
 }
 
-/// INTVAR: a number that the statement that follows will use.
+/// INTVAR: a number that the next statement uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntegerValue {
-    /// Its use.
+    /// The purpose of the number.
     pub purpose: IntegerPurpose,
     /// The number.
     pub value: u64,
@@ -45,12 +45,12 @@ mod result_type {
     pub(super) const DECIMAL: u8 = 4;
 }
 
-/// USER_VAR: a user variable that the statement that follows will read.
+/// USER_VAR: a user variable that the next statement reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserVariable<'a> {
-    /// Its name, without `@`.
+    /// The variable's name, without `@`.
     pub name: &'a [u8],
-    /// Its value; none for NULL.
+    /// The variable's value; none for NULL.
     pub value: Option<UserValue<'a>>,
 }
 
@@ -59,7 +59,7 @@ pub struct UserVariable<'a> {
 pub enum UserValue<'a> {
     /// A text, and its collation.
     Text(&'a [u8], u32),
-    /// A floating-point number, by its bits.
+    /// A floating-point number, as its bits.
     Real(u64),
     /// An integer, and whether it is unsigned.
     Integer(u64, bool),
@@ -83,7 +83,7 @@ impl<'a> UserVariable<'a> {
         let collation = reader.u32("variable's collation")?;
         let length = reader.u32("length of the variable's value")?;
         let bytes = reader.bytes(length as usize, "variable's value")?;
-        // MySQL before 5.6 and some MariaDB write no flags.
+        // MySQL before 5.6 and some versions of MariaDB write no flags.
         let is_unsigned = !reader.is_empty() && reader.u8("flags")? & 1 != 0;
         let mut value = Reader::new(bytes);
         let value = match value_type {

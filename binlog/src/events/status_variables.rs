@@ -1,13 +1,13 @@
-//! The session's settings that stand in a QUERY event (`Query_log_event` of `log_event.cc`).
+//! The session's settings in a QUERY event (`Query_log_event` of `log_event.cc`).
 
 use wire::{Malformed, Reader};
 
-/// How many schemas a statement may name before the server writes that they are too many.
+/// The maximum number of schemas that the server lists for a statement.
 const SCHEMAS_MAX: usize = 16;
-/// The server writes this number if the schemas are too many.
+/// The server writes this number if a statement names more schemas.
 const TOO_MANY_SCHEMAS: u8 = 254;
 
-/// A session's settings, as far as the server wrote them and they are known here.
+/// The session's settings that the server has written and that this code knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusVariables<'a> {
     /// The options of the session (`OPTION_…` bits).
@@ -16,26 +16,26 @@ pub struct StatusVariables<'a> {
     pub sql_mode: Option<u64>,
     /// `auto_increment_increment`, `auto_increment_offset`
     pub auto_increment: Option<(u16, u16)>,
-    /// Collation ids: of the client's character set, of the connection, of the server.
+    /// The collation ids of the client's character set, of the connection and of the server.
     pub charset: Option<[u16; 3]>,
     /// `time_zone`
     pub time_zone: Option<&'a [u8]>,
-    /// The user and the host whose privileges the statement was checked for.
+    /// The user and the host whose privileges the server has checked.
     pub invoker: Option<(&'a [u8], &'a [u8])>,
-    /// The schemas that the statement changes; none if they are too many to be told.
+    /// The schemas that the statement changes; empty if there are too many.
     pub schemas: Vec<&'a [u8]>,
-    /// The microseconds of the event's time.
+    /// The microseconds that belong to the event's timestamp.
     pub microseconds: Option<u32>,
-    /// Where the server commits it: the id of its transaction (DDL of MySQL, DML of MariaDB).
+    /// The transaction id, if the server writes it in a QUERY event (DDL of MySQL, DML of MariaDB).
     pub xid: Option<u64>,
-    /// The collation that `utf8mb4` stands for.
+    /// The default collation of `utf8mb4`.
     pub utf8mb4_collation: Option<u16>,
-    /// Whether a variable follows that is not known here, so that the rest was not read.
+    /// Whether an unknown variable follows. The variables after it were not read.
     pub has_unknown: bool,
 }
 
 impl<'a> StatusVariables<'a> {
-    /// Reads the variables. They have no lengths of their own, so reading ends at the first that is not known.
+    /// Decodes the variables. They have no length, so decoding ends at the first unknown variable.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let mut variables = Self::default();
@@ -95,18 +95,18 @@ impl<'a> StatusVariables<'a> {
     }
 }
 
-/// A text behind a byte with its length.
+/// Reads a text after a byte with its length.
 fn short<'a>(reader: &mut Reader<'a>, item: &'static str) -> Result<&'a [u8], Malformed> {
     let length = reader.u8(item)?;
     reader.bytes(usize::from(length), item)
 }
 
-/// Skips the value of a variable that tells nothing of use; false if the variable is not known.
+/// Skips the value of an unused variable. Returns false if the variable is unknown.
 fn skip_value(code: u8, reader: &mut Reader<'_>) -> Result<bool, Malformed> {
     let length = match code {
         // lc_time_names, collation_database
         7 | 8 => 2,
-        // The tables of an UPDATE of several tables.
+        // Bitmap of the tables that a multi-table UPDATE changes.
         9 => 8,
         // How many bytes the source's source has written.
         10 => 4,

@@ -1,14 +1,14 @@
-//! The format of GTID_TAGGED: MySQL's "serialization library", integers of variable length behind field numbers
-//! (`libs/mysql/serialization/` of MySQL).
+//! The format of GTID_TAGGED: MySQL's "serialization library", in which integers of variable length follow field
+//! numbers (`libs/mysql/serialization/` of MySQL).
 
 use wire::{Malformed, Reader};
 
 use crate::gtid_set::{Tag, Uuid, put_varlen, varlen};
 
-/// The version of the format that is known.
+/// The supported version of the format.
 const VERSION: u8 = 2;
 
-/// The number of the field with the transaction's length.
+/// The number of the field that contains the transaction's length.
 const TRANSACTION_BYTES: u64 = 8;
 
 /// A field of the event.
@@ -28,11 +28,11 @@ pub(super) enum TaggedField {
     CommitGroup(u64),
 }
 
-/// The body in parts.
+/// The parts of the body.
 struct Parts<'a> {
     last_needed: u64,
     fields: &'a [u8],
-    /// What stands behind the fields.
+    /// The bytes after the fields.
     rest: &'a [u8],
 }
 
@@ -43,7 +43,7 @@ fn parts(body: &[u8]) -> Result<Parts<'_>, Malformed> {
     }
     let length = varlen(&mut reader, "length of the fields")?;
     let last_needed = varlen(&mut reader, "last field that must be understood")?;
-    // The length includes the bytes in front of the fields.
+    // The length includes the bytes before the fields.
     let in_front = (body.len() - reader.rest().len()) as u64;
     let length = length.checked_sub(in_front);
     let length = length.ok_or(Malformed::Invalid("length of the fields"))?;
@@ -55,7 +55,7 @@ fn parts(body: &[u8]) -> Result<Parts<'_>, Malformed> {
     })
 }
 
-/// Reads the body's fields.
+/// Decodes the fields of the body.
 pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
     let Parts {
         last_needed,
@@ -74,14 +74,14 @@ pub(super) fn decode(body: &[u8]) -> Result<Vec<TaggedField>, Malformed> {
         match read_field(number, &mut fields)? {
             Some(field) => found.push(field),
             None if number <= last_needed => return Err(Malformed::Invalid("field number")),
-            // An unknown field has no length, so the fields behind it cannot be read.
+            // An unknown field has no length, so the fields after it cannot be read.
             None => break,
         }
     }
     Ok(found)
 }
 
-/// The body with another length of the transaction; the same body if it has none.
+/// Returns the body with another transaction length; unchanged if it has no such field.
 ///
 /// # Errors
 /// The body is too short.
@@ -114,7 +114,7 @@ pub(crate) fn with_transaction_bytes(body: &[u8], bytes: u64) -> Result<Vec<u8>,
     Ok(out)
 }
 
-/// The length counts the version's byte and itself.
+/// Appends the length, which includes the version byte and the length itself.
 fn put_length(out: &mut Vec<u8>, behind: usize) {
     let size = |value: usize| {
         let mut bytes = Vec::new();
@@ -152,7 +152,7 @@ fn read_field(number: u64, reader: &mut Reader<'_>) -> Result<Option<TaggedField
     Ok(Some(field))
 }
 
-/// A signed integer: its lowest bit is the sign.
+/// Reads a signed integer, whose lowest bit is the sign.
 fn signed(reader: &mut Reader<'_>, item: &'static str) -> Result<i64, Malformed> {
     let value = varlen(reader, item)?;
     let magnitude = (value >> 1).cast_signed();
@@ -167,7 +167,7 @@ fn small<T: TryFrom<u64>>(reader: &mut Reader<'_>, item: &'static str) -> Result
     T::try_from(varlen(reader, item)?).map_err(|_| Malformed::Invalid(item))
 }
 
-/// Each byte is an integer of its own.
+/// Reads a UUID, in which each byte is a separate integer.
 fn uuid(reader: &mut Reader<'_>) -> Result<Uuid, Malformed> {
     let mut bytes = [0; 16];
     for byte in &mut bytes {

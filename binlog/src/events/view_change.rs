@@ -1,4 +1,4 @@
-//! VIEW_CHANGE of Group Replication: other members from here on.
+//! VIEW_CHANGE of Group Replication: the members change here.
 
 use wire::{Malformed, Reader};
 
@@ -9,9 +9,9 @@ const VIEW_BYTES: usize = 40;
 pub struct ViewChange<'a> {
     /// The view's id.
     pub view: &'a [u8],
-    /// The sequence number in the certification.
+    /// The sequence number of the certification.
     pub sequence: u64,
-    /// How many entries of certification follow.
+    /// The number of certification entries that follow.
     pub entries: u32,
 }
 

@@ -1,11 +1,11 @@
-//! XA_PREPARE: the first part of a distributed transaction ends.
+//! XA_PREPARE: an XA transaction is prepared.
 
 use wire::{Malformed, Reader};
 
-/// The longest each part of an XA identifier may be.
+/// The maximum length of each part of an XA identifier, in bytes.
 const PART_BYTES_MAX: usize = 64;
 
-/// The identifier of a distributed transaction.
+/// The identifier of an XA transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Xid<'a> {
     /// Its format.
@@ -33,12 +33,12 @@ impl<'a> Xid<'a> {
     }
 }
 
-/// The end of the first part of a transaction.
+/// The end of the first part of an XA transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XaPrepare<'a> {
-    /// Whether the transaction is committed with it (`XA COMMIT … ONE PHASE`).
+    /// Whether the event also commits the transaction (`XA COMMIT … ONE PHASE`).
     pub is_one_phase: bool,
-    /// Which transaction.
+    /// The identifier of the transaction.
     pub xid: Xid<'a>,
 }
 

@@ -1,18 +1,18 @@
 //! Sorted intervals of transaction numbers.
 
-/// Numbers from `start` to `end`, both included.
+/// The numbers from `start` to `end`, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Interval {
-    /// The first, at least 1.
+    /// The first number, at least 1.
     pub start: u64,
-    /// The last, at least `start`.
+    /// The last number, at least `start`.
     pub end: u64,
 }
 
 /// The highest number: `GNO_END` − 1 of MySQL.
 pub(crate) const NUMBER_MAX: u64 = i64::MAX as u64 - 1;
 
-/// Disjoint intervals in order, with a gap between each two.
+/// Disjoint intervals in order, with a gap between neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Intervals {
     sorted: Vec<Interval>,
@@ -27,7 +27,7 @@ impl Intervals {
         self.sorted.is_empty()
     }
 
-    /// The last interval that begins at a number or before it.
+    /// Returns the last interval that begins at or before a number.
     fn at_or_before(&self, number: u64) -> Option<&Interval> {
         let behind = self.sorted.partition_point(|it| it.start <= number);
         behind.checked_sub(1).and_then(|at| self.sorted.get(at))
@@ -44,7 +44,7 @@ impl Intervals {
         })
     }
 
-    /// Takes in an interval; those that it touches become one.
+    /// Adds an interval, and merges it with the intervals that it touches.
     pub(crate) fn add(&mut self, added: Interval) {
         let first = self
             .sorted
@@ -62,7 +62,7 @@ impl Intervals {
         self.sorted.splice(first..behind.max(first), [joined]);
     }
 
-    /// Joins intervals in any order.
+    /// Merges intervals that are in any order.
     pub(crate) fn of(mut intervals: Vec<Interval>) -> Self {
         intervals.sort_unstable();
         let mut sorted: Vec<Interval> = Vec::new();
@@ -75,12 +75,12 @@ impl Intervals {
         Self { sorted }
     }
 
-    /// Takes in all of another.
+    /// Adds all numbers of another set.
     pub(crate) fn union(&mut self, other: &Self) {
         *self = Self::of([self.as_slice(), other.as_slice()].concat());
     }
 
-    /// Takes out all of another.
+    /// Removes all numbers of another set.
     pub(crate) fn subtract(&mut self, other: &Self) {
         let mut rest = Vec::new();
         let mut others = other.sorted.iter().peekable();
@@ -95,7 +95,7 @@ impl Intervals {
                     rest.push(Interval { start, end });
                 }
                 start = start.max(removed.end + 1);
-                // One that goes on behind this interval may reach into the next.
+                // A removed interval that ends after this one may overlap the next one, so keep it.
                 if removed.end > own.end {
                     break;
                 }

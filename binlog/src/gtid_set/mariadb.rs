@@ -1,4 +1,4 @@
-//! GTIDs of MariaDB: `domain-server-sequence`, and positions `0-1-100,1-2-7`, which stand for all up to there.
+//! GTIDs of MariaDB: `domain-server-sequence`; and positions such as `0-1-100,1-2-7`, which include everything before.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::error::GtidError;
 
-/// How many domains a set may have that is read from a text.
+/// The maximum number of domains in a set from a text.
 const DOMAINS_MAX: usize = 1 << 16;
 
 /// One event group of MariaDB.
@@ -14,9 +14,9 @@ const DOMAINS_MAX: usize = 1 << 16;
 pub struct MariadbGtid {
     /// `gtid_domain_id`
     pub domain: u32,
-    /// `server_id` of the server that executed it first.
+    /// The `server_id` of the server that executed the group first.
     pub server: u32,
-    /// Its number within the domain.
+    /// The group's number within the domain.
     pub sequence: u64,
 }
 
@@ -53,47 +53,47 @@ impl FromStr for MariadbGtid {
     }
 }
 
-/// A position in each domain: all event groups up to it, as in `gtid_slave_pos`.
+/// A position in each domain, which includes all event groups up to it, as in `gtid_slave_pos`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MariadbGtidSet {
     domains: BTreeMap<u32, MariadbGtid>,
 }
 
 impl MariadbGtidSet {
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.domains.is_empty()
     }
 
-    /// The last of each domain, in order of the domains.
+    /// The last GTID of each domain, in the order of the domains.
     pub fn iter(&self) -> impl Iterator<Item = &MariadbGtid> {
         self.domains.values()
     }
 
-    /// Whether an event group is in it: the domain has come as far, whichever server executed it.
+    /// Whether the set contains an event group: the domain has reached its number, on whichever server.
     pub fn contains(&self, gtid: &MariadbGtid) -> bool {
         let last = self.domains.get(&gtid.domain);
         last.is_some_and(|last| gtid.sequence <= last.sequence)
     }
 
-    /// Whether all of another set is in it.
+    /// Whether the set contains all of another set.
     pub fn contains_all(&self, other: &Self) -> bool {
         other.iter().all(|gtid| self.contains(gtid))
     }
 
-    /// Goes on to an event group, unless the domain is further on already.
+    /// Advances the domain to an event group, unless the domain is further already.
     pub fn add(&mut self, gtid: MariadbGtid) {
         if !self.contains(&gtid) {
             self.domains.insert(gtid.domain, gtid);
         }
     }
 
-    /// Takes in another set: in each domain the later position counts.
+    /// Adds another set. In each domain the later position counts.
     pub fn union(&mut self, other: &Self) {
         other.iter().for_each(|gtid| self.add(*gtid));
     }
 
-    /// Takes out the domains in which another set is as far or further. The other set lacks the positions that are left.
+    /// Removes the domains in which another set is at least as far. The positions that remain are missing in that set.
     pub fn subtract(&mut self, other: &Self) {
         self.domains.retain(|_, gtid| !other.contains(gtid));
     }
@@ -122,7 +122,7 @@ impl fmt::Display for MariadbGtidSet {
 impl FromStr for MariadbGtidSet {
     type Err = GtidError;
 
-    /// As `gtid_slave_pos` writes it; a domain may stand there once.
+    /// Parses the notation of `gtid_slave_pos`. A domain may appear only once.
     fn from_str(text: &str) -> Result<Self, GtidError> {
         let mut set = Self::default();
         for part in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {

@@ -1,4 +1,4 @@
-//! GTIDs and sets of them, of both families: read from texts and from events, printed, compared, joined.
+//! GTIDs and GTID sets of both families: parsed from texts and events, printed, compared, merged.
 
 mod error;
 mod intervals;
@@ -15,7 +15,7 @@ pub use mysql::{MysqlGtid, MysqlGtidSet};
 pub use source_id::{SourceId, Tag, Uuid};
 pub(crate) use source_id::{put_varlen, varlen};
 
-/// The name of one transaction, of either family.
+/// The GTID of one transaction, of either family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gtid {
     /// Of MySQL.

@@ -10,18 +10,18 @@ use super::error::GtidError;
 use super::intervals::{Interval, Intervals, NUMBER_MAX};
 use super::source_id::{SourceId, Tag, Uuid, put_varlen};
 
-/// How many intervals a set may have that is read from a text or an event.
+/// How many intervals a set from a text or an event may have.
 const INTERVALS_MAX: usize = 1 << 20;
 
-/// In the first number of an encoded set: the sources have tags.
+/// A flag in the first number of an encoded set: the sources have tags.
 const TAGGED: u64 = 1;
 
 /// One transaction of MySQL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MysqlGtid {
-    /// The server, and the tag, whose number it is.
+    /// The source: the server, and the tag if there is one.
     pub source: SourceId,
-    /// Its number, from 1.
+    /// The transaction's number, from 1.
     pub number: u64,
 }
 
@@ -38,29 +38,29 @@ pub struct MysqlGtidSet {
 }
 
 impl MysqlGtidSet {
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// The sources with their numbers, in order.
+    /// The sources with their intervals, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&SourceId, &[Interval])> {
         let sources = self.sources.iter();
         sources.map(|(source, intervals)| (source, intervals.as_slice()))
     }
 
-    /// How many intervals it has. Its memory grows with them.
+    /// The number of intervals. The set's memory grows with it.
     pub fn intervals_count(&self) -> usize {
         self.iter().map(|(_, intervals)| intervals.len()).sum()
     }
 
-    /// Whether a transaction is in it.
+    /// Whether the set contains a transaction.
     pub fn contains(&self, gtid: &MysqlGtid) -> bool {
         let intervals = self.sources.get(&gtid.source);
         intervals.is_some_and(|it| it.contains(gtid.number))
     }
 
-    /// Whether all transactions of another set are in it.
+    /// Whether the set contains all transactions of another set.
     pub fn contains_all(&self, other: &Self) -> bool {
         other.sources.iter().all(|(source, theirs)| {
             let own = self.sources.get(source);
@@ -68,7 +68,7 @@ impl MysqlGtidSet {
         })
     }
 
-    /// Takes in a transaction.
+    /// Adds a transaction.
     pub fn add(&mut self, gtid: &MysqlGtid) {
         let interval = Interval {
             start: gtid.number,
@@ -77,7 +77,7 @@ impl MysqlGtidSet {
         self.add_interval(gtid.source.clone(), interval);
     }
 
-    /// Takes in transactions of one source. Numbers are from 1 to 2^63 − 2; others are left out.
+    /// Adds transactions of one source. Numbers outside 1 to 2^63 − 2 are ignored.
     pub fn add_interval(&mut self, source: SourceId, interval: Interval) {
         let interval = Interval {
             start: interval.start.max(1),
@@ -88,7 +88,7 @@ impl MysqlGtidSet {
         }
     }
 
-    /// Takes in all transactions of another set.
+    /// Adds all transactions of another set.
     pub fn union(&mut self, other: &Self) {
         for (source, intervals) in &other.sources {
             let own = self.sources.entry(source.clone()).or_default();
@@ -96,7 +96,7 @@ impl MysqlGtidSet {
         }
     }
 
-    /// Takes out all transactions of another set.
+    /// Removes all transactions of another set.
     pub fn subtract(&mut self, other: &Self) {
         for (source, intervals) in &other.sources {
             if let Some(own) = self.sources.get_mut(source) {
@@ -106,10 +106,10 @@ impl MysqlGtidSet {
         self.sources.retain(|_, intervals| !intervals.is_empty());
     }
 
-    /// Reads a set from a PREVIOUS_GTIDS event, or from COM_BINLOG_DUMP_GTID.
+    /// Decodes a set from a PREVIOUS_GTIDS event, or from COM_BINLOG_DUMP_GTID.
     ///
     /// # Errors
-    /// The bytes end too early, or numbers are not in order.
+    /// The bytes end too early, or the numbers are not in order.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let head = reader.u64("number of sources")?;
@@ -135,7 +135,7 @@ impl MysqlGtidSet {
         Ok(set)
     }
 
-    /// Appends the set as in a PREVIOUS_GTIDS event: with tags if it has any.
+    /// Appends the set as in a PREVIOUS_GTIDS event. The tagged format is used only if a source has a tag.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let is_tagged = self.sources.keys().any(|source| source.tag.is_some());
         let count = self.sources.len() as u64;
@@ -161,7 +161,7 @@ impl MysqlGtidSet {
     }
 }
 
-/// The intervals of one source: the ends are excluded, and each begins behind the one before.
+/// Reads the intervals of one source. Their ends are exclusive, and each interval begins after the one before.
 fn read_intervals(reader: &mut Reader<'_>) -> Result<Vec<Interval>, Malformed> {
     let count = reader.u64("number of intervals")?;
     let mut intervals = Vec::new();
@@ -185,7 +185,7 @@ impl fmt::Display for MysqlGtidSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut last: Option<&SourceId> = None;
         for (source, intervals) in self.iter() {
-            // The server writes a UUID once: `uuid:1-3:tag:1`.
+            // For several tags of one server, the server writes the UUID once: `uuid:1-3:tag:1`.
             match (last, &source.tag) {
                 (Some(last), Some(tag)) if last.uuid == source.uuid => {
                     write!(f, ":{}", tag.as_str())?;
@@ -208,7 +208,8 @@ impl fmt::Display for MysqlGtidSet {
 impl FromStr for MysqlGtidSet {
     type Err = GtidError;
 
-    /// As `gtid_executed` writes it: `uuid:interval:…:tag:interval…`, separated by commas, with blanks anywhere between.
+    /// Parses the notation of `gtid_executed`: `uuid:interval:…:tag:interval…`, separated by commas, with optional
+    /// blanks.
     fn from_str(text: &str) -> Result<Self, GtidError> {
         let mut found: BTreeMap<SourceId, Vec<Interval>> = BTreeMap::new();
         let mut count = 0;
@@ -243,7 +244,7 @@ impl FromStr for MysqlGtidSet {
     }
 }
 
-/// `7` or `1-5`.
+/// Parses `7` or `1-5`.
 fn interval(text: &str) -> Result<Interval, GtidError> {
     let number = |text: &str| -> Result<u64, GtidError> {
         let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! The source of transaction numbers in MySQL: a server's UUID, and since 8.3 a tag.
+//! The source of transaction numbers in MySQL: a server's UUID, and a tag since MySQL 8.3.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ impl fmt::Display for Uuid {
 impl FromStr for Uuid {
     type Err = GtidError;
 
-    /// With dashes in their places, without any, and in braces, as MySQL takes it.
+    /// Parses a UUID with dashes, without dashes, or in braces, as MySQL does.
     fn from_str(text: &str) -> Result<Self, GtidError> {
         let error = GtidError::Invalid("UUID");
         let bare = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
@@ -57,7 +57,7 @@ impl FromStr for Uuid {
     }
 }
 
-/// A tag: 1 to 32 letters, digits and underscores, in lower case, no digit first.
+/// A tag: 1 to 32 lower-case letters, digits and underscores. The first character is no digit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(Box<str>);
 
@@ -67,7 +67,7 @@ impl Tag {
         &self.0
     }
 
-    /// Reads a tag behind its length; none if the length is 0.
+    /// Reads a length and a tag; none if the length is 0.
     pub(crate) fn read_optional(reader: &mut Reader<'_>) -> Result<Option<Self>, Malformed> {
         let length = varlen(reader, "length of the tag")?;
         let length = usize::try_from(length).map_err(|_| Malformed::Truncated("tag"))?;
@@ -101,9 +101,9 @@ impl FromStr for Tag {
 /// A source of transaction numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId {
-    /// The server.
+    /// The server's UUID.
     pub uuid: Uuid,
-    /// The tag that sessions gave.
+    /// The tag that the session has set.
     pub tag: Option<Tag>,
 }
 
@@ -116,14 +116,15 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// An integer of MySQL's serialization library: as many ones as the first byte ends with, so many bytes follow it.
+/// Reads an integer of MySQL's serialization library: the number of trailing ones in the first byte is the number
+/// of bytes that follow.
 pub(crate) fn varlen(reader: &mut Reader<'_>, item: &'static str) -> Result<u64, Malformed> {
     let first = reader.u8(item)?;
     match first.trailing_ones() as usize {
         more @ 0..=7 => {
             let rest = reader.uint(more, item)?;
             let low = u64::from(first) >> (more + 1);
-            // With seven more bytes the first has no bits left.
+            // With seven more bytes, the first byte has no bits of the value.
             Ok(rest << (7 - more) | low)
         }
         _ => reader.u64(item),

@@ -1,15 +1,15 @@
-//! Changes of a JSON document, made in its text (`apply_json_diffs` of MySQL's `json_diff.cc`). The text is one that
-//! [`super::text`] has written: `, ` stands between members and `: ` behind keys.
+//! Applies partial changes to the text of a JSON document (`apply_json_diffs` of MySQL's `json_diff.cc`).
+//! [`super::text`] has written the text: `, ` separates members, and `: ` follows keys.
 
 use std::ops::Range;
 
 use super::diff::JsonDiff;
 
-/// How many bytes may be read for the changes of one document. Beyond it the work would grow with the document times the
-/// number of its changes.
+/// How many bytes may be read for the changes of one document. Without a limit the work would grow with the product
+/// of the document's length and the number of changes.
 const WORK_BYTES_MAX: usize = 256 << 20;
 
-/// The document behind the changes; none if a change does not fit the document, or the work is too much.
+/// Returns the changed document; none if a change does not fit the document, or if the work exceeds the limit.
 pub fn apply_changes(document: &str, changes: &[JsonDiff]) -> Option<String> {
     let mut text = document.to_owned();
     let mut work = 0_usize;
@@ -33,7 +33,7 @@ enum Leg {
     Index(usize),
 }
 
-/// The steps of `$.a[3]`. The server writes no others: no wildcards, and no `last`.
+/// Parses a path such as `$.a[3]`. The server writes no wildcards, and no `last`.
 fn legs(path: &str) -> Option<Vec<Leg>> {
     let mut rest = path.strip_prefix('$')?;
     let mut legs = Vec::new();
@@ -65,7 +65,7 @@ fn legs(path: &str) -> Option<Vec<Leg>> {
 fn apply(text: &mut String, legs: &[Leg], change: &JsonDiff) -> Option<()> {
     let value = change.value.as_deref();
     let Some((last, parents)) = legs.split_last() else {
-        // The document itself can only be replaced.
+        // Of the operations only "replace" can apply to the whole document.
         let value = value.filter(|_| change.operation == "replace")?;
         value.clone_into(text);
         return Some(());
@@ -100,7 +100,7 @@ impl Member {
     }
 }
 
-/// The members of the object or array that stands there; none if a scalar does.
+/// Returns the members of the object or array at `at`; none if it is a scalar.
 fn members(text: &str, at: Range<usize>) -> Option<Vec<Member>> {
     let bytes = text.as_bytes();
     let is_object = match bytes.get(at.start)? {
@@ -121,7 +121,7 @@ fn members(text: &str, at: Range<usize>) -> Option<Vec<Member>> {
             false => None,
         };
         let value = place..value_end(text, place)?;
-        // A range that cuts through a character must not be replaced.
+        // The range must not cut a multi-byte character.
         text.get(value.clone())?;
         place = value.end + ", ".len();
         members.push(Member { key, value });
@@ -129,7 +129,7 @@ fn members(text: &str, at: Range<usize>) -> Option<Vec<Member>> {
     Some(members)
 }
 
-/// Where the value that begins at a place ends.
+/// Returns the end of the value that begins at `start`.
 fn value_end(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;
@@ -159,7 +159,7 @@ fn value_end(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// Where the text in quotes that begins at a place ends.
+/// Returns the end of the string that begins at `start`.
 fn string_end(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut place = start + 1;
@@ -189,7 +189,7 @@ fn key_of(text: &str, range: Range<usize>) -> Option<String> {
     serde_json::from_str(text.get(range)?).ok()
 }
 
-/// With the comma on one side of the member.
+/// Removes a member, together with the comma before or after it.
 fn remove(text: &mut String, members: &[Member], index: usize) -> Option<()> {
     let member = members.get(index)?;
     let range = match (members.get(index + 1), index.checked_sub(1)) {
@@ -201,7 +201,7 @@ fn remove(text: &mut String, members: &[Member], index: usize) -> Option<()> {
     Some(())
 }
 
-/// Keys stand by their lengths, then by their bytes. An array takes a value at an index, or at its end.
+/// Inserts a member. Keys are ordered by length, then by bytes. An array takes a value at an index, or at its end.
 fn insert(
     text: &mut String,
     parent: Range<usize>,

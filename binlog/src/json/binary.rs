@@ -1,7 +1,7 @@
-//! A JSON document in MySQL's binary form, as text (`json_binary.h` of MySQL).
+//! Converts a JSON document from MySQL's binary format to text (`json_binary.h` of MySQL).
 //!
-//! An object or array begins with its number of members and its length, then come entries of keys and of values, which
-//! point to where each stands. Small numbers stand in the entry.
+//! An object or array begins with its number of members and its length. Entries for keys and values follow; each
+//! entry has the offset of its key or value. A small number is in the entry itself.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use wire::{Malformed, Reader};
 
 use super::opaque;
 
-/// How deep documents may be: the servers' own limit.
+/// The maximum depth of a document; the servers have the same limit.
 const DEPTH_MAX: usize = 100;
 
 const ITEM: &str = "JSON document";
@@ -32,7 +32,7 @@ mod kind {
     pub(super) const OPAQUE: u8 = 15;
 }
 
-/// The JSON text of a document, as MySQL writes it. No bytes are JSON's null, as the server reads them.
+/// Returns the JSON text of a document, as MySQL writes it. An empty document is JSON's null, as in the server.
 pub(crate) fn text(document: &[u8]) -> Result<String, Malformed> {
     let mut writer = JsonWriter {
         text: String::new(),
@@ -47,7 +47,8 @@ pub(crate) fn text(document: &[u8]) -> Result<String, Malformed> {
 
 struct JsonWriter {
     text: String,
-    /// How many bytes may still be written. Values may point to the same bytes, but no document is longer than its bytes.
+    /// How many bytes may still be written. In a damaged document many entries could point to the same bytes; a
+    /// valid document is not longer than its bytes.
     budget: usize,
 }
 
@@ -147,7 +148,7 @@ impl JsonWriter {
     }
 }
 
-/// How an object or an array is laid out.
+/// The layout of an object or an array.
 #[derive(Clone, Copy)]
 struct Layout {
     has_keys: bool,
@@ -180,7 +181,7 @@ impl Layout {
         at(container, start)?.bytes(length, ITEM)
     }
 
-    /// The type and the bytes of a value; they go on to the container's end.
+    /// Returns the type and the bytes of a value. The bytes go on to the end of the container.
     fn value(self, container: &[u8], count: usize, index: usize) -> Result<(u8, &[u8]), Malformed> {
         let keys = if self.has_keys {
             count * self.key_entry()
@@ -208,7 +209,7 @@ fn at(container: &[u8], start: usize) -> Result<Reader<'_>, Malformed> {
     rest.map(Reader::new).ok_or(Malformed::Truncated(ITEM))
 }
 
-/// A length in bytes of seven bits, the lowest first, each but the last with its high bit set.
+/// Reads a length: seven bits per byte, lowest first. The high bit of a byte means that another byte follows.
 fn length(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
     let mut length = 0_usize;
     for index in 0..5 {

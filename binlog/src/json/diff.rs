@@ -1,21 +1,21 @@
-//! The changes that an update makes in a JSON document (`json_diff.h` of MySQL).
+//! The partial changes that an update makes in a JSON document (`json_diff.h` of MySQL).
 
 use wire::{Malformed, Reader};
 
 use super::binary;
 
-/// One change of a document.
+/// One partial change of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonDiff {
     /// `replace`, `insert` or `remove`.
     pub operation: &'static str,
-    /// Where, as `$.a[3]`.
+    /// The place of the change, such as `$.a[3]`.
     pub path: String,
-    /// The new value, as JSON text; none where one is removed.
+    /// The new value, as JSON text; none for `remove`.
     pub value: Option<String>,
 }
 
-/// Reads the changes of one document.
+/// Decodes the changes of one document.
 pub(crate) fn read_changes(bytes: &[u8]) -> Result<Vec<JsonDiff>, Malformed> {
     let mut reader = Reader::new(bytes);
     let mut changes = Vec::new();

@@ -1,4 +1,4 @@
-//! Values in JSON documents that JSON has no type for: decimals, dates, times, bytes.
+//! Values in JSON documents whose types JSON lacks: decimals, dates, times, bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use wire::{Malformed, Reader};
 use crate::column::ColumnType;
 use crate::value::{Temporal, packed_date_time, packed_time, read_decimal};
 
-/// The JSON text of a value that JSON has no type for, as MySQL writes it: bytes as `"base64:type252:…"`.
+/// Returns the JSON text of a value whose type JSON lacks, as MySQL writes it: bytes become `"base64:type252:…"`.
 pub(super) fn text(column_type: u8, bytes: &[u8]) -> Result<String, Malformed> {
     const ITEM: &str = "value in a JSON document";
     let mut reader = Reader::new(bytes);

@@ -1,4 +1,4 @@
-//! Columns whose values are taken away or replaced.
+//! Columns whose values are removed or replaced.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,14 @@ use crate::column::{Column, ColumnType};
 use crate::error::EventError;
 use crate::value::{decompressed, length_bytes, read_value, sized};
 
-/// What becomes of a column in row images.
+/// How a column in row images is rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnFate {
-    /// It stays as it is.
+    /// The value stays unchanged.
     Keep,
-    /// The images do not have it, as with `binlog_row_image=MINIMAL`.
+    /// The images omit the column, as with `binlog_row_image=MINIMAL`.
     Omit,
-    /// Its value is another one.
+    /// The value is replaced.
     Replace,
 }
 
@@ -30,39 +30,39 @@ pub enum OldValue<'a> {
     Other,
 }
 
-/// What a value is replaced by.
+/// The replacement of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewValue<'a> {
     /// NULL
     Null,
-    /// For a character or binary column.
+    /// The value of a character or binary column.
     Bytes(Cow<'a, [u8]>),
-    /// For an integer.
+    /// The value of an integer column.
     Integer(u64),
 }
 
-/// What becomes of the columns of a table.
+/// The rewriting of a table's columns.
 pub trait ColumnRewrite {
-    /// What becomes of a column, counted from 0.
+    /// How a column is rewritten; `column` counts from 0.
     fn fate(&self, column: usize) -> ColumnFate;
 
-    /// The value in place of one that is not NULL.
+    /// Returns the replacement of a value that is not NULL.
     fn value(&self, column: usize, old: OldValue<'_>) -> NewValue<'_>;
 }
 
-/// Which values a column can hold, as far as they can be replaced.
+/// The class of values that a column holds, as far as they can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnClass {
-    /// An integer of so many bytes.
+    /// An integer with this many bytes.
     Integer(usize),
-    /// Characters or bytes, at most so many bytes.
+    /// Characters or bytes, with this maximum length in bytes.
     Bytes(usize),
     /// Anything else.
     Other,
 }
 
 impl Column {
-    /// Which values it can hold.
+    /// The class of values that the column holds.
     pub fn class(&self) -> ColumnClass {
         let metadata = usize::from(self.metadata);
         match self.column_type {
@@ -74,7 +74,7 @@ impl Column {
             ColumnType::VARCHAR | ColumnType::STRING | ColumnType::VAR_STRING => {
                 ColumnClass::Bytes(metadata)
             }
-            // A byte in front says how the value is compressed.
+            // The first byte tells how the value is compressed.
             ColumnType::VARCHAR_COMPRESSED => ColumnClass::Bytes(metadata.saturating_sub(1)),
             ColumnType::BLOB
             | ColumnType::TINY_BLOB
@@ -88,7 +88,7 @@ impl Column {
         }
     }
 
-    /// How many bytes the length of its values has; none if they have no length.
+    /// How many bytes the length prefix of a value has; none if values have no length prefix.
     pub(crate) fn length_bytes(&self) -> Option<usize> {
         let metadata = usize::from(self.metadata);
         match self.column_type {
@@ -116,7 +116,7 @@ impl Column {
     }
 }
 
-/// Goes behind a value; gives what it is to those who replace it.
+/// Skips a value, and returns it in the form that [`ColumnRewrite::value`] gets.
 pub(super) fn pass<'a>(
     reader: &mut Reader<'a>,
     column: &Column,
@@ -155,7 +155,7 @@ pub(super) fn put(
             let length = (bytes.len() + marker) as u64;
             let count = column.length_bytes().ok_or(MISFIT)?;
             out.extend(length.to_le_bytes().into_iter().take(count));
-            // A compressed column's value that is not compressed.
+            // A 0 before the value of a compressed column means that the value is not compressed.
             out.extend(std::iter::repeat_n(0, marker));
             out.extend_from_slice(bytes);
         }

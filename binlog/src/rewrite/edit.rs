@@ -1,4 +1,4 @@
-//! Rows events of which somebody looks at each row: rows are left out, or have other values.
+//! Edits rows events row by row: rows are dropped, or get other values.
 
 use std::borrow::Cow;
 
@@ -14,40 +14,40 @@ use crate::rows::{RowChange, RowsEvent, RowsKind};
 use crate::table_map::TableMap;
 use wire::write::put_lenenc;
 
-/// Other values of an image's columns, in the order of the columns: which one, and its bytes as
-/// [`crate::Column::put_value`] writes them; none is NULL.
+/// New values of an image's columns, in the order of the columns: the column's index, and its bytes as
+/// [`crate::Column::put_value`] writes them. None stands for NULL.
 pub type ImageEdit = Vec<(usize, Option<Vec<u8>>)>;
 
-/// What becomes of a row.
+/// The decision about a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowFate {
-    /// The event does not have it.
+    /// The row is dropped.
     Drop,
-    /// It has these values. Without any it stays as it is.
+    /// The row gets these values. Without any values it stays as it is.
     Change {
-        /// Of the image before the change.
+        /// New values of the image before the change.
         before: ImageEdit,
-        /// Of the image behind it.
+        /// New values of the image after the change.
         after: ImageEdit,
     },
 }
 
-/// What has become of the rows of an event.
+/// The result for the rows of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EditedRows {
-    /// All are as they were.
+    /// All rows are unchanged.
     Same,
-    /// None is left.
+    /// All rows were dropped.
     Nothing,
-    /// Some are left, or have other values.
+    /// Some rows were dropped or have new values.
     Changed(RowsEvent<'static>),
 }
 
 impl RowsEvent<'_> {
-    /// Asks for each row what becomes of it.
+    /// Calls `decide` for each row, and returns the edited rows.
     ///
     /// # Errors
-    /// The event is damaged, an edit names a column that the image does not have, or `decide` has failed.
+    /// The event is damaged, an edit names a column that the image does not contain, or `decide` fails.
     pub fn edit<E: From<EventError>>(
         &self,
         table: &TableMap,
@@ -104,7 +104,7 @@ impl RowsEvent<'_> {
         }))
     }
 
-    /// The event as bytes, not compressed.
+    /// Encodes the event, uncompressed.
     pub fn encode(&self, event_type: EventType) -> RewrittenRows {
         let mut body = self.head.to_vec();
         put_lenenc(&mut body, self.columns_count as u64);

@@ -1,4 +1,4 @@
-//! The length of a transaction, which MySQL writes into the GTID event.
+//! Updates the transaction's length in MySQL's GTID events.
 
 use wire::write::put_lenenc;
 use wire::{Malformed, Reader};
@@ -8,14 +8,14 @@ use crate::event_type::EventType;
 use crate::events::tagged_gtid;
 use crate::header::HEADER_BYTES;
 
-/// Flags, UUID, number, and the logical clock with the byte in front of it.
+/// The length of the fields before the times: flags, UUID, number, a byte, and the logical clock.
 const BEFORE_TIMES: usize = 1 + 16 + 8 + 1 + 16;
-/// A time has 7 bytes; its highest bit says that another one follows.
+/// The length of a time in bytes. Its highest bit means that another time follows.
 const TIME_BYTES: usize = 7;
 const ORIGINAL_TIME_FOLLOWS: u64 = 1 << 55;
 
-/// The body of a GTID or GTID_TAGGED event, for a transaction whose other events have `others` bytes with their headers
-/// and checksums. A body without the length, as MySQL wrote it before 8.0.2, stays as it is.
+/// Returns the body of a GTID or GTID_TAGGED event with a new transaction length. The transaction's other events have
+/// `others` bytes, including headers and checksums. A body without a length (MySQL before 8.0.2) stays unchanged.
 ///
 /// # Errors
 /// The body is too short.
@@ -31,7 +31,8 @@ pub fn with_transaction_bytes(
             EventType::GTID_TAGGED => tagged_gtid::with_transaction_bytes(body, bytes)?,
             _ => untagged(body, bytes)?,
         };
-        // The length counts itself. A longer number makes the event longer, so this ends.
+        // The length includes this event itself. A longer number makes the event longer, so repeat until the length
+        // fits.
         if others + own(&changed) == bytes {
             return Ok(changed);
         }

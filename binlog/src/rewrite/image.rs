@@ -1,4 +1,4 @@
-//! The images of the rows of an event in their parts: which bytes each column has.
+//! Splits the row images of an event into the bytes of each column.
 
 use wire::Reader;
 
@@ -11,32 +11,32 @@ use crate::table_map::TableMap;
 
 /// A column in an image.
 pub(super) struct ImageColumn<'e> {
-    /// Which column of the table.
+    /// The column's index in the table.
     pub(super) index: usize,
-    /// Its bytes, and what they are; none if it is NULL.
+    /// The column's bytes and its decoded value; none if it is NULL.
     pub(super) value: Option<(&'e [u8], OldValue<'e>)>,
-    /// Whether the bytes are changes of a JSON document.
+    /// Whether the bytes are partial changes of a JSON document.
     pub(super) is_change: bool,
 }
 
 /// One image.
 pub(super) struct Image<'e> {
-    /// The bytes in front of the bitmap of the NULLs.
+    /// The bytes before the bitmap of NULLs.
     pub(super) options: &'e [u8],
-    /// The columns that it has, in order.
+    /// The columns that the image contains, in order.
     pub(super) columns: Vec<ImageColumn<'e>>,
 }
 
 /// Reads images, one after another.
 pub(super) struct ImageReader<'e> {
     pub(super) table: &'e TableMap,
-    /// The most bytes of a decompressed column.
+    /// The maximum length of a decompressed column, in bytes.
     pub(super) limit: usize,
     pub(super) reader: Reader<'e>,
 }
 
 impl<'e> ImageReader<'e> {
-    /// The next image, which has these columns.
+    /// Reads the next image, which contains the columns in `present`.
     pub(super) fn image(
         &mut self,
         present: &Bitmap<'_>,
@@ -64,7 +64,7 @@ impl<'e> ImageReader<'e> {
             let begin = self.reader.rest();
             let value = match is_null {
                 true => None,
-                // The changes of a document have a length, as the document has.
+                // Partial changes have a length prefix like a document, so `pass` skips them in the same way.
                 false => {
                     let old = pass(&mut self.reader, column, self.limit)?;
                     Some((self.since(begin), old))
@@ -79,7 +79,7 @@ impl<'e> ImageReader<'e> {
         Ok(Image { options, columns })
     }
 
-    /// Which JSON columns have changes in place of documents. Every JSON column of the table has a bit.
+    /// Reads which JSON columns have partial changes. The bitmap has a bit for each JSON column of the table.
     fn partial_columns(&mut self) -> Result<Bitmap<'e>, EventError> {
         let options = self.reader.lenenc("options of the row")?;
         if options & PARTIAL_JSON == 0 {
@@ -94,7 +94,7 @@ impl<'e> ImageReader<'e> {
         )?)
     }
 
-    /// What was read since the rest was `begin`.
+    /// Returns the bytes that were read since the rest was `begin`.
     fn since(&self, begin: &'e [u8]) -> &'e [u8] {
         let length = begin.len() - self.reader.rest().len();
         begin.get(..length).unwrap_or_default()

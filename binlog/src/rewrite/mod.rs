@@ -1,12 +1,12 @@
-//! Events with other names, other statements and other values: what a filter of replication needs.
+//! Rewrites events with other names, other statements and other values, for the replication filter.
 //!
 //! ```text
 //!   TABLE_MAP ──► rename_table          QUERY ──► rewrite_query         GTID ──► with_transaction_bytes
 //!   RowsEvent ──► rewrite ──► RewrittenRows: each column of each row as a ColumnRewrite says
-//!   RowsEvent ──► edit ──► EditedRows: each row as somebody decides who sees its values
+//!   RowsEvent ──► edit ──► EditedRows: a callback sees each row, and decides about it
 //! ```
 //!
-//! The functions give bodies. [`crate::put_event`] puts the header in front and the checksum behind.
+//! The functions return bodies. [`crate::put_event`] adds the header and the checksum.
 
 mod column;
 mod edit;

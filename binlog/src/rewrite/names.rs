@@ -1,13 +1,13 @@
-//! TABLE_MAP and QUERY events with other names and texts.
+//! Rewrites TABLE_MAP and QUERY events with other names and texts.
 
 use wire::{Malformed, Reader};
 
 use crate::events::query::Fixed;
 
-/// A name's length stands in one byte.
+/// The maximum length of a name, because one byte holds the length.
 const NAME_BYTES_MAX: usize = u8::MAX as usize;
 
-/// The body of a TABLE_MAP event for a table of another name. The fixed part of the body has `post_header` bytes.
+/// Returns the body of a TABLE_MAP event with another table name. The fixed part of the body has `post_header` bytes.
 ///
 /// # Errors
 /// The body is too short, or a name is longer than 255 bytes.
@@ -38,8 +38,8 @@ fn put_name(out: &mut Vec<u8>, name: &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// The body of a QUERY event with another default schema and another text, neither compressed. The fixed part of `body`
-/// has `post_header` bytes.
+/// Returns the body of a QUERY event with another default schema and another text, uncompressed. The fixed part of
+/// `body` has `post_header` bytes.
 ///
 /// # Errors
 /// The body is too short, or the schema's name is longer than 255 bytes.
@@ -67,7 +67,7 @@ pub fn rewrite_query(
     Ok(changed)
 }
 
-/// Appends the body of a QUERY event whose statement depends on nothing, such as BEGIN.
+/// Appends the body of a QUERY event whose statement depends on no setting, such as BEGIN.
 pub fn put_statement(out: &mut Vec<u8>, post_header: usize, text: &[u8]) {
     out.resize(out.len() + post_header + 1, 0);
     out.extend_from_slice(text);

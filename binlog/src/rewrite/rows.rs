@@ -1,4 +1,4 @@
-//! Rows events with other values of columns.
+//! Replaces values of columns in rows events.
 
 use std::borrow::Cow;
 
@@ -13,23 +13,23 @@ use crate::limits::Limits;
 use crate::rows::{RowsEvent, RowsKind};
 use crate::table_map::TableMap;
 
-/// Where the flags of a rows event stand: behind the table's id.
+/// The offset of the flags in the body of a rows event: after the table's id.
 const FLAGS_AT: usize = 6;
 
 /// A rows event in which columns were replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewrittenRows {
-    /// Its type: not that of a compressed event.
+    /// The event's type. It is not a compressed one.
     pub event_type: EventType,
-    /// Its body.
+    /// The event's body.
     pub body: Vec<u8>,
 }
 
 impl RowsEvent<'_> {
-    /// The event with the columns of `table` as `columns` says; none if an UPDATE changes no column any more.
+    /// Returns the event with its columns rewritten by `columns`; none if an UPDATE changes no column any more.
     ///
     /// # Errors
-    /// The event is damaged, or a DELETE would be left without a column by which its rows are found.
+    /// The event is damaged, or an UPDATE or DELETE would have no column left by which a replica finds the rows.
     pub fn rewrite(
         &self,
         event_type: EventType,
@@ -87,7 +87,7 @@ impl RowsEvent<'_> {
         }))
     }
 
-    /// The same without bitmaps and rows.
+    /// Returns the event without bitmaps and rows.
     fn clone_head(&self) -> RowsEvent<'_> {
         RowsEvent {
             head: Cow::Borrowed(&self.head),
@@ -119,7 +119,7 @@ impl Images<'_> {
                     is_null.push(new == NewValue::Null);
                     values.push((column.index, Source::New(new)));
                 }
-                // NULL takes the place of a change as of a document.
+                // A NULL may replace a partial change of a document as well as a document, so it is refused, too.
                 (ColumnFate::Replace, Some(_)) => {
                     return Err(EventError::Misplaced(
                         "a column that is replaced changes in part (binlog_row_value_options = PARTIAL_JSON)",
@@ -155,11 +155,11 @@ impl Images<'_> {
     }
 }
 
-/// Where a value comes from.
+/// The source of a value.
 enum Source<'a> {
-    /// These bytes of the rows.
+    /// The bytes of the original row.
     Old(&'a [u8]),
-    /// Somebody who replaces it.
+    /// The replacement.
     New(NewValue<'a>),
 }
 

@@ -1,4 +1,4 @@
-//! TABLE_MAP: a table's id, name and columns, for the rows that follow.
+//! TABLE_MAP: the id, name and columns of a table whose rows follow.
 
 mod optional;
 
@@ -9,35 +9,35 @@ use crate::column::{COLUMNS_MAX, Column, ColumnType, KeyColumn};
 use crate::event_type::EventType;
 use crate::events::format::FormatDescription;
 
-/// The longest description that is read: no server lets the values of a table's ENUM columns be so long together.
+/// The maximum length of a description, in bytes. No server allows ENUM columns with longer values in total.
 const LENGTH_MAX: usize = 16 << 20;
 
-/// A table, as rows events know it.
+/// A table that rows events refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMap {
-    /// By which rows events name it. Ids are used again, and change each time when a table is opened.
+    /// The id that rows events refer to. A table gets a new id each time the server opens it, and ids are reused.
     pub id: u64,
     /// The server's flags.
     pub flags: u16,
-    /// Its schema.
+    /// The table's schema.
     pub schema: String,
-    /// Its name.
+    /// The table's name.
     pub table: String,
     /// Its columns.
     pub columns: Vec<Column>,
-    /// The columns of its primary key, if the server sends them.
+    /// The columns of the primary key; empty if the server does not send them.
     pub primary_key: Vec<KeyColumn>,
-    /// How much memory it takes, about.
+    /// The approximate memory that it takes, in bytes.
     pub(crate) size: usize,
 }
 
-/// Reads a table's id, which has 4 bytes in logs of early versions.
+/// Reads a table's id. In logs of early versions it has 4 bytes.
 pub(crate) fn read_id(fixed: &mut Reader<'_>, post_header: usize) -> Result<u64, Malformed> {
     fixed.uint(if post_header == 6 { 4 } else { 6 }, "table id")
 }
 
 impl TableMap {
-    /// Reads the body.
+    /// Decodes the body.
     ///
     /// # Errors
     /// The body is too short, or has more columns than a table can have.
@@ -89,7 +89,7 @@ impl TableMap {
     }
 }
 
-/// A name behind a byte with its length, and before a zero.
+/// Reads a name: a byte with its length, the name, and a zero byte.
 fn name(reader: &mut Reader<'_>, item: &'static str) -> Result<String, Malformed> {
     let length = reader.u8(item)?;
     let bytes = reader.bytes(usize::from(length), item)?;

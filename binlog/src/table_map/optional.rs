@@ -1,4 +1,4 @@
-//! The optional metadata of a TABLE_MAP event, which `binlog_row_metadata` asks for: signs, character sets, names, keys.
+//! The optional metadata of a TABLE_MAP event (`binlog_row_metadata`): signs, character sets, names, keys.
 
 use wire::{Malformed, Reader};
 
@@ -6,7 +6,7 @@ use crate::bitmap::bit_high_first;
 use crate::column::{COLUMNS_MAX, Column, ColumnType, KeyColumn};
 use crate::encoding;
 
-/// The fields that are known (`Optional_metadata_field_type` of `rows_event.h`).
+/// The known fields (`Optional_metadata_field_type` of `rows_event.h`).
 mod field {
     pub(crate) const SIGNEDNESS: u8 = 1;
     pub(crate) const DEFAULT_CHARSET: u8 = 2;
@@ -23,16 +23,17 @@ mod field {
     pub(crate) const DIMENSIONS: u8 = 13;
 }
 
-/// How many values an ENUM may have.
+/// The maximum number of values of an ENUM.
 const LABELS_MAX: u64 = 65_535;
 
-/// Which columns a list has entries for.
+/// Whether a list has an entry for columns of a type.
 pub(crate) type KindTest = fn(ColumnType) -> bool;
 
-/// Labels as the server sends them, until the columns' character sets are known.
+/// The labels' bytes, until the columns' character sets are known.
 type RawLabels<'a> = Vec<(ColumnType, Vec<Vec<&'a [u8]>>)>;
 
-/// Reads all fields into the columns; gives the primary key. Each field has a length, so unknown ones are skipped.
+/// Reads all fields into the columns, and returns the primary key. Each field has a length, so unknown fields are
+/// skipped.
 pub(crate) fn read(
     columns: &mut [Column],
     reader: &mut Reader<'_>,
@@ -117,7 +118,8 @@ fn of_kind(
         .filter(move |column| is_meant(column.column_type))
 }
 
-/// A collation for all, then the columns that have another, by their number among those that are meant.
+/// Reads a default collation, and then the columns with another one. Column numbers count only columns that fit
+/// `is_meant`.
 fn default_charset(
     columns: &mut [Column],
     is_meant: KindTest,
@@ -138,7 +140,7 @@ fn default_charset(
     Ok(())
 }
 
-/// A collation for each of the columns that are meant.
+/// Reads one collation for each column that fits `is_meant`.
 fn column_charsets(
     columns: &mut [Column],
     is_meant: KindTest,
@@ -155,7 +157,7 @@ fn collation(value: &mut Reader<'_>) -> Result<u16, Malformed> {
     u16::try_from(id).map_err(|_| Malformed::Invalid("collation"))
 }
 
-/// The columns of the key, each with the length of its prefix if the field has those.
+/// Reads the columns of the key, each with its prefix length if the field contains prefix lengths.
 fn read_key(
     columns_count: usize,
     value: &mut Reader<'_>,
@@ -178,7 +180,7 @@ fn read_key(
     Ok(key)
 }
 
-/// A list for each column: how many, and each.
+/// Reads the labels of each column: their number, and then the labels.
 fn read_labels<'a>(value: &mut Reader<'a>) -> Result<Vec<Vec<&'a [u8]>>, Malformed> {
     let mut lists = Vec::new();
     while !value.is_empty() {

@@ -1,15 +1,15 @@
-//! DECIMAL: groups of nine digits, highest first (`decimal2bin` of `decimal.c`).
+//! DECIMAL: digits in groups of nine, highest group first (`decimal2bin` of `decimal.c`).
 
 use std::fmt::Write as _;
 
 use wire::{Malformed, Reader};
 
-/// How many bytes so many leftover digits take.
+/// How many bytes an incomplete group takes, by its number of digits.
 const LEFTOVER_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 const GROUP_DIGITS: usize = 9;
 const GROUP_BYTES: usize = 4;
 
-/// A server's DECIMAL has 65 digits at most, MariaDB's 38 of them behind the point.
+/// The maximum number of digits of a DECIMAL. In MariaDB, at most 38 of them are after the decimal point.
 const PRECISION_MAX: usize = 65;
 
 fn bytes_of(digits: usize) -> usize {
@@ -17,7 +17,7 @@ fn bytes_of(digits: usize) -> usize {
     digits / GROUP_DIGITS * GROUP_BYTES + leftover.copied().unwrap_or(0)
 }
 
-/// Reads a number of so many digits, so many of them behind the point.
+/// Reads a number with `precision` digits. `scale` of them are after the decimal point.
 pub(crate) fn read_decimal(
     reader: &mut Reader<'_>,
     precision: usize,
@@ -31,7 +31,7 @@ pub(crate) fn read_decimal(
         .bytes(bytes_of(whole) + bytes_of(scale), "DECIMAL")?
         .to_vec();
     let first = bytes.first_mut().ok_or(Malformed::Invalid("DECIMAL"))?;
-    // The sign is the first bit, inverted; a negative number has all bits inverted.
+    // The first bit is the inverted sign. For a negative number all bits are inverted.
     let is_negative = *first & 0x80 == 0;
     *first ^= 0x80;
     if is_negative {
@@ -60,7 +60,7 @@ pub(crate) fn read_decimal(
     Ok(text)
 }
 
-/// Appends so many digits.
+/// Appends the digits of one group.
 fn put_group(text: &mut String, reader: &mut Reader<'_>, digits: usize) -> Result<(), Malformed> {
     if digits == 0 {
         return Ok(());
@@ -74,8 +74,8 @@ fn put_group(text: &mut String, reader: &mut Reader<'_>, digits: usize) -> Resul
     Ok(())
 }
 
-/// Appends a number of so many digits, so many of them behind the point, from its text. Digits that the column does not
-/// have are rounded.
+/// Appends a number from its text. It has `precision` digits, of which `scale` are after the decimal point. Further
+/// digits are rounded.
 pub(super) fn put_decimal(
     out: &mut Vec<u8>,
     text: &str,
@@ -133,7 +133,7 @@ pub(super) fn put_decimal(
     Ok(())
 }
 
-/// Adds one to the last digit; false if there is no digit for it.
+/// Adds one to the last digit. Returns false if the number would need another digit.
 fn add_one(digits: &mut [u8]) -> bool {
     for digit in digits.iter_mut().rev() {
         if *digit < b'9' {

@@ -29,38 +29,38 @@ pub enum Value<'a> {
     Signed(i64),
     /// An integer of an unsigned column, a YEAR, or the number of an ENUM's or SET's value.
     Unsigned(u64),
-    /// An integer of a column whose sign the server does not tell, where that makes a difference.
+    /// An integer of a column that may be signed or unsigned, if that makes a difference.
     SignUnknown {
-        /// If the column is signed.
+        /// The value if the column is signed.
         signed: i64,
-        /// If it is unsigned.
+        /// The value if the column is unsigned.
         unsigned: u64,
     },
     /// FLOAT
     Float(f32),
     /// DOUBLE
     Double(f64),
-    /// DECIMAL, by its digits.
+    /// DECIMAL, as digits.
     Decimal(String),
-    /// BIT: its bits, and how many.
+    /// BIT: the bits, and their number.
     Bits(u64, usize),
     /// Dates and times.
     Temporal(Temporal),
     /// Text, and the values of ENUM and SET.
     Text(Cow<'a, str>),
-    /// Bytes that are no text, or whose character set is not known here.
+    /// Bytes that are not text, or whose character set this code does not know.
     Bytes(Cow<'a, [u8]>),
     /// A JSON document of MySQL, as JSON text.
     Json(String),
-    /// The changes that an update makes in a JSON document.
+    /// The partial changes that an update makes in a JSON document.
     JsonChanges(Vec<JsonDiff>),
     /// VECTOR
     Vector(Vec<f32>),
 }
 
 impl Value<'_> {
-    /// The value as [`crate::Column::put_value`] takes it: numbers in digits, texts in UTF-8, bytes as they are. None is
-    /// NULL.
+    /// Returns the value in the form that [`crate::Column::put_value`] takes: numbers as digits, texts in UTF-8,
+    /// bytes unchanged. None stands for NULL.
     pub fn to_bytes(&self) -> Option<Cow<'_, [u8]>> {
         let text = match self {
             Self::Null => return None,

@@ -1,5 +1,5 @@
-//! Types of MariaDB that its binary log sends as bytes: UUID, INET4, INET6, VECTOR. Only the definition of the table tells
-//! them from BINARY and VARBINARY.
+//! Types of MariaDB that its binary log contains as plain bytes: UUID, INET4, INET6, VECTOR. Only the table's
+//! definition distinguishes them from BINARY and VARBINARY.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use super::Value;
 use crate::gtid_set::Uuid;
 
-/// A type whose values the log sends as bytes.
+/// A type that the log contains as plain bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NativeType {
     /// UUID: 16 bytes in the order of its digits (`UUID::pack` of `sql_type_uuid.h`).
@@ -16,12 +16,12 @@ pub enum NativeType {
     Inet4,
     /// INET6: 16 bytes in network order.
     Inet6,
-    /// VECTOR: 32-bit floating point numbers, the low byte first.
+    /// VECTOR: 32-bit floating-point numbers, low byte first.
     Vector,
 }
 
 impl NativeType {
-    /// What the bytes stand for. Bytes that are too many for the type are told as bytes.
+    /// Decodes the bytes. If there are too many bytes for the type, they stay bytes.
     pub(crate) fn value<'a>(self, bytes: &'a [u8]) -> Value<'a> {
         let shown = match self {
             Self::Uuid => padded(bytes).map(|it| Uuid(it).to_string()),
@@ -43,7 +43,7 @@ impl NativeType {
     }
 }
 
-/// The server cuts the zero bytes at the end.
+/// Adds zero bytes, because the server removes those at the end.
 fn padded<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     let mut padded = [0; N];
     padded.get_mut(..bytes.len())?.copy_from_slice(bytes);

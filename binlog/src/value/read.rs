@@ -1,4 +1,5 @@
-//! Reading a column's value from a row image, by its type (`log_event_print_value` of the servers' `log_event.cc`).
+//! Reads a column's value from a row image, by the column's type (`log_event_print_value` of the servers'
+//! `log_event.cc`).
 
 use std::borrow::Cow;
 
@@ -13,13 +14,13 @@ use crate::encoding;
 use crate::error::EventError;
 use crate::json;
 
-/// The server adds this to a DATETIME2, so that its bytes sort like the dates.
+/// The server adds this number to a DATETIME2, so that values sort by their bytes.
 const DATETIME_OFFSET: i64 = 0x80_0000_0000;
 
-/// The high half of the first byte of a compressed column.
+/// The high half of a compressed column's first byte, if zlib has compressed it.
 const COMPRESSED_BY_ZLIB: u8 = 8;
 
-/// Reads one value; `limit` bounds the bytes of a decompressed column.
+/// Reads one value. `limit` is the maximum length of a decompressed column, in bytes.
 pub(crate) fn read_value<'a>(
     reader: &mut Reader<'a>,
     column: &Column,
@@ -97,7 +98,7 @@ fn integer<'a>(
     })
 }
 
-/// The low byte of the metadata is the number of bits beyond whole bytes, the high byte that of whole bytes.
+/// The low byte of the metadata is the number of bits beyond whole bytes; the high byte is the number of whole bytes.
 fn bits<'a>(reader: &mut Reader<'_>, metadata: u16) -> Result<Value<'a>, Malformed> {
     let width = usize::from(metadata >> 8) * 8 + usize::from(metadata & 0xff);
     if !(1..=64).contains(&width) {
@@ -116,7 +117,7 @@ fn enumeration<'a>(reader: &mut Reader<'_>, column: &Column) -> Result<Value<'a>
     if column.labels.is_empty() {
         return Ok(Value::Unsigned(number));
     }
-    // 0 stands for a value that the column does not allow; the server shows it as the empty text.
+    // 0 stands for a value that is not in the ENUM. The server shows it as the empty string.
     let index = usize::try_from(number)
         .ok()
         .and_then(|it| it.checked_sub(1));
@@ -155,7 +156,7 @@ fn text<'a>(bytes: &'a [u8], column: &Column) -> Value<'a> {
     }
 }
 
-/// The server cuts the zero bytes at the end of a BINARY(n).
+/// Adds zero bytes, because the server removes those at the end of a BINARY(n).
 fn padded<'a>(bytes: &'a [u8], column: &Column) -> Cow<'a, [u8]> {
     let length = usize::from(column.metadata);
     let is_binary =
@@ -168,7 +169,7 @@ fn padded<'a>(bytes: &'a [u8], column: &Column) -> Cow<'a, [u8]> {
     Cow::Owned(padded)
 }
 
-/// The value of a column with COMPRESSED of MariaDB.
+/// Decompresses the value of a MariaDB column with COMPRESSED.
 fn expanded<'a>(bytes: &'a [u8], column: &Column, limit: usize) -> Result<Value<'a>, EventError> {
     Ok(match decompressed(bytes, limit)? {
         Cow::Borrowed(plain) => text(plain, column),
@@ -179,8 +180,9 @@ fn expanded<'a>(bytes: &'a [u8], column: &Column, limit: usize) -> Result<Value<
     })
 }
 
-/// A byte of 0 and the plain bytes, or a header, the length and a zlib stream, with or without zlib's header
-/// (`compress_zlib` of `field_comp.cc`). An empty value has no bytes at all.
+/// Decompresses a column value. Its first byte is 0 and plain bytes follow; or the first byte is a header, and the
+/// length and a zlib stream follow, with or without zlib's own header (`compress_zlib` of `field_comp.cc`). An
+/// empty value has no bytes.
 pub(crate) fn decompressed(bytes: &[u8], limit: usize) -> Result<Cow<'_, [u8]>, EventError> {
     const ITEM: &str = "compressed column";
     let mut reader = Reader::new(bytes);
@@ -217,7 +219,7 @@ fn vector<'a>(bytes: &[u8]) -> Result<Value<'a>, Malformed> {
 }
 
 fn temporal(reader: &mut Reader<'_>, column: &Column) -> Result<Temporal, EventError> {
-    // More than six digits do not exist, and would ask for more bytes than a number has.
+    // At most six digits are valid. A larger number would ask for more bytes than an integer has.
     let digits = column.metadata.min(6) as u8;
     Ok(match column.column_type {
         ColumnType::DATE | ColumnType::NEWDATE => {
@@ -275,14 +277,14 @@ fn temporal(reader: &mut Reader<'_>, column: &Column) -> Result<Temporal, EventE
     })
 }
 
-/// Two digits a byte, highest first, in microseconds.
+/// Reads a fraction of a second, in microseconds: two digits per byte, highest byte first.
 fn fraction(reader: &mut Reader<'_>, digits: u8) -> Result<u32, Malformed> {
     let count = usize::from(digits).div_ceil(2);
     let value = reader.uint_high_first(count, "fraction of a second")? as u32;
     Ok(value.saturating_mul(100_u32.pow(3 - count as u32)))
 }
 
-/// Year and month by thirteen, day, hour, minute, second.
+/// Unpacks a DATETIME2: year × 13 + month, day, hour, minute, second.
 fn date_time(whole: u64, micros: u32, digits: u8) -> Temporal {
     let (date, clock) = ((whole >> 17) as u32, (whole & 0x1_ffff) as u32);
     let months = date >> 5;
@@ -294,7 +296,7 @@ fn date_time(whole: u64, micros: u32, digits: u8) -> Temporal {
     }
 }
 
-/// A number that counts on from its fraction also where it is negative.
+/// Reads a TIME2: one number that includes the fraction, so a negative value is negative as a whole.
 fn time2(reader: &mut Reader<'_>, digits: u8) -> Result<Temporal, Malformed> {
     let count = usize::from(digits).div_ceil(2);
     let value = reader.uint_high_first(3 + count, "TIME")?.cast_signed();
@@ -311,7 +313,7 @@ fn time2(reader: &mut Reader<'_>, digits: u8) -> Result<Temporal, Malformed> {
     })
 }
 
-/// A packed time of a JSON document: 24 bits of microseconds, above them hours, minutes and seconds.
+/// Unpacks a time in a JSON document: 24 bits of microseconds; above them hours, minutes and seconds.
 pub(crate) fn packed_time(packed: i64) -> Temporal {
     let magnitude = packed.unsigned_abs();
     let clock = (magnitude >> 24) as u32;
@@ -324,7 +326,7 @@ pub(crate) fn packed_time(packed: i64) -> Temporal {
     }
 }
 
-/// A packed date and time of a JSON document: 24 bits of microseconds below those of DATETIME2.
+/// Unpacks a date and time in a JSON document: 24 bits of microseconds; above them the bits of a DATETIME2.
 pub(crate) fn packed_date_time(packed: i64) -> Temporal {
     let magnitude = packed.unsigned_abs();
     date_time(magnitude >> 24, (magnitude & 0xff_ffff) as u32, 6)

@@ -11,39 +11,39 @@ pub enum Temporal {
     Date(u32, u32, u32),
     /// TIME: from −838:59:59 to 838:59:59.
     Time {
-        /// Whether it is below 0.
+        /// Whether the time is negative.
         is_negative: bool,
         /// Whole seconds.
         seconds: u32,
-        /// The microseconds of its fraction.
+        /// The microseconds of the fraction.
         micros: u32,
-        /// How many digits its fraction has.
+        /// The number of digits of the fraction.
         digits: u8,
     },
-    /// DATETIME: in no time zone.
+    /// DATETIME: without a time zone.
     DateTime {
         /// Year, month, day.
         date: (u32, u32, u32),
         /// Hour, minute, second.
         time: (u32, u32, u32),
-        /// The microseconds of its fraction.
+        /// The microseconds of the fraction.
         micros: u32,
-        /// How many digits its fraction has.
+        /// The number of digits of the fraction.
         digits: u8,
     },
-    /// TIMESTAMP: a moment.
+    /// TIMESTAMP: a moment in UTC.
     Timestamp {
-        /// Since 1970.
+        /// Seconds since 1970.
         seconds: u32,
-        /// The microseconds of its fraction.
+        /// The microseconds of the fraction.
         micros: u32,
-        /// How many digits its fraction has.
+        /// The number of digits of the fraction.
         digits: u8,
     },
 }
 
 impl fmt::Display for Temporal {
-    /// As the servers write it; a TIMESTAMP in UTC, with a `Z` that says so.
+    /// Prints the value as servers do. A TIMESTAMP is in UTC and ends with `Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Date(year, month, day) => write!(f, "{year:04}-{month:02}-{day:02}"),

@@ -1,12 +1,12 @@
-//! Dates and times of columns from texts, as [`super::Temporal`] shows them.
+//! Turns texts, as [`super::Temporal`] prints them, into dates and times of columns.
 
 use crate::civil::days_of_date;
 use crate::column::{Column, ColumnType};
 
-/// See the reading side: the server adds this to a DATETIME2.
+/// The server adds this number to a DATETIME2.
 const DATETIME_OFFSET: u64 = 0x80_0000_0000;
 
-/// The greatest TIME has so many hours.
+/// The maximum hours of a TIME.
 const HOURS_MAX: u32 = 838;
 
 const SECONDS_OF_DAY: u64 = 24 * 3600;
@@ -15,7 +15,7 @@ const NO_DATE: &str = "the value is no date (YYYY-MM-DD)";
 const NO_DATE_TIME: &str = "the value is no date and time (YYYY-MM-DD hh:mm:ss)";
 const NO_TIME: &str = "the value is no time (hh:mm:ss)";
 
-/// Year, month, day; hour, minute, second.
+/// Year, month and day; or hour, minute and second.
 type Three = (u32, u32, u32);
 
 /// Appends the value of a column with a date or a time.
@@ -103,7 +103,7 @@ fn put_time(
     Ok(())
 }
 
-/// Two digits a byte; digits that the column does not have are cut.
+/// Appends a fraction: two digits per byte. Digits that the column does not have are cut off.
 fn put_fraction(out: &mut Vec<u8>, micros: u32, digits: u8) {
     let cut = micros - micros % 10_u32.pow(6 - u32::from(digits));
     let count = usize::from(digits).div_ceil(2);
@@ -111,7 +111,7 @@ fn put_fraction(out: &mut Vec<u8>, micros: u32, digits: u8) {
     out.extend(value.to_be_bytes().into_iter().skip(4 - count));
 }
 
-/// Seconds since 1970 of a moment in UTC; 0 stands for no date.
+/// Returns the seconds since 1970 of a moment in UTC; 0 if the date is 0000-00-00.
 fn moment(date: Three, (hour, minute, second): Three) -> Result<u32, &'static str> {
     const RANGE: &str = "a TIMESTAMP is from 1970-01-01 00:00:01 to 2106-02-07 06:28:15 in UTC";
     if date == (0, 0, 0) {

@@ -1,4 +1,4 @@
-//! Values of columns as a row image has them, from texts: the reverse of reading and showing them.
+//! Turns texts into the bytes of column values in row images. This is the reverse of reading and printing them.
 
 use sql::Charset;
 
@@ -8,15 +8,15 @@ use crate::column::{Column, ColumnType};
 use crate::encoding;
 use crate::rewrite::ColumnClass;
 
-/// A character of a character set that is not known here has at most so many bytes.
+/// The maximum length of a character in bytes, if its character set is not known.
 const CHARACTER_BYTES_MAX: usize = 4;
 
 impl Column {
-    /// Appends the value that a text stands for, as row images have it. Texts are in UTF-8, and in the bytes of the column
-    /// if it holds bytes. A TIMESTAMP is in UTC.
+    /// Appends a value in the format of row images. `text` is UTF-8, or plain bytes if the column holds bytes. A
+    /// TIMESTAMP is in UTC.
     ///
     /// # Errors
-    /// Why the column cannot have this value.
+    /// The reason why the column cannot have this value.
     pub fn put_value(&self, out: &mut Vec<u8>, text: &[u8]) -> Result<(), &'static str> {
         match self.column_type {
             ColumnType::FLOAT => out.extend((number(text)? as f32).to_le_bytes()),
@@ -79,7 +79,7 @@ impl Column {
         let index = self.labels.iter().position(|it| it.as_bytes() == text);
         let number = match index {
             Some(index) => index + 1,
-            // What the server stores in place of a value that the column does not allow.
+            // The server stores 0 in place of a value that is not in the ENUM.
             None if text.is_empty() => 0,
             None => return Err("the value is not one of the ENUM"),
         };
@@ -100,7 +100,7 @@ impl Column {
         Ok(())
     }
 
-    /// Characters in the column's character set, or bytes.
+    /// Appends characters in the column's character set, or bytes.
     fn put_text(&self, out: &mut Vec<u8>, most: usize, text: &[u8]) -> Result<(), &'static str> {
         let bytes = encoding::bytes(text, self.collation)?;
         let has_characters = self.collation.is_some_and(|it| it != encoding::BINARY)
@@ -118,7 +118,7 @@ impl Column {
             return Err("the value is longer than the column");
         }
         if self.is_compressed() && !bytes.is_empty() {
-            // A compressed column's value that is not compressed.
+            // A 0 before the value of a compressed column means that the value is not compressed.
             return self.put_sized(out, &[&[0], &*bytes].concat());
         }
         self.put_sized(out, &bytes)
@@ -135,7 +135,7 @@ impl Column {
         Ok(())
     }
 
-    /// How many bytes a character has at most.
+    /// The maximum length of a character in bytes.
     fn character_bytes(&self) -> usize {
         match self.collation.map(Charset::name_of_collation) {
             Some("utf8mb3" | "utf8") => 3,
@@ -146,7 +146,7 @@ impl Column {
     }
 }
 
-/// Of a text that is not UTF-8, its bytes.
+/// Returns the number of characters; for a text that is not UTF-8, the number of bytes.
 fn characters(text: &[u8]) -> usize {
     str::from_utf8(text).map_or(text.len(), |it| it.chars().count())
 }

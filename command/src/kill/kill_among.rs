@@ -1,4 +1,4 @@
-//! Several statements in one command, one of which kills or may.
+//! Several statements in one command, of which one kills, or may kill.
 
 use session::state::Held;
 use sql::{Facts, Flags, Marks, Role, StatementKind, parts_that_kill};
@@ -6,16 +6,16 @@ use sql::{Facts, Flags, Marks, Role, StatementKind, parts_that_kill};
 /// How the statements are run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum KillAmong {
-    /// As they are: none kills.
+    /// As they are: none of them kills.
     AsTheyAre,
     /// One after the other, each as a command of its own.
     InParts(Vec<Vec<u8>>),
-    /// Not at all: one kills, and they cannot be taken apart.
+    /// Not at all: one of them kills, and the command cannot be divided.
     Refused,
 }
 
 impl KillAmong {
-    /// How a command of several statements is run. `held`: what the session has prepared.
+    /// Decides how a command of several statements is run. `held`: the statements that the session has prepared.
     pub fn read(facts: &Facts, text: &[u8], flags: Flags, held: &Held) -> Self {
         if !may_one_kill(facts, text, held) {
             return Self::AsTheyAre;
@@ -31,7 +31,7 @@ impl KillAmong {
     }
 }
 
-/// Whether one kills, by its text, by what it prepares, or by what was prepared before.
+/// Whether one of the statements kills, by its text, by a text that it prepares, or by an earlier prepared text.
 fn may_one_kill(facts: &Facts, text: &[u8], held: &Held) -> bool {
     let names_kill = |text: &[u8]| text.windows(4).any(|it| it.eq_ignore_ascii_case(b"KILL"));
     let literals = facts
@@ -81,7 +81,7 @@ mod tests {
         let text = "DO 0; ".repeat(1_000);
         assert_eq!(read(&text), KillAmong::AsTheyAre);
         assert_eq!(read(&(text.clone() + "KILL 5")), KillAmong::Refused);
-        // Which of them the word belongs to is not known.
+        // It is not known to which of the statements the word belongs.
         assert_eq!(read(&(text + "DO 'kill'")), KillAmong::Refused);
     }
 }

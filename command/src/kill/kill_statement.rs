@@ -1,4 +1,4 @@
-//! A KILL, and the statement that asks a server which number its target stands for.
+//! A KILL, and the statement that asks a server for the number that the KILL's target stands for.
 
 use std::rc::Rc;
 
@@ -7,15 +7,15 @@ use wire::execute::Execute;
 
 /// A KILL, as a text or as a prepared statement.
 pub struct KillStatement<'a> {
-    /// Its parts.
+    /// The parts of the KILL.
     pub kill: KillText,
-    /// The statement that the server has not yet read: what is wrong with it the server says.
+    /// The statement, if the server has not read it yet: the server reports what is wrong with it.
     pub unread: Option<Vec<u8>>,
     /// The values of a prepared statement's placeholders.
     pub values: Option<PlaceholderValues<'a>>,
 }
 
-/// What a client has sent in an EXECUTE.
+/// The values that a client has sent in an EXECUTE.
 pub struct PlaceholderValues<'a> {
     /// The EXECUTE.
     pub execute: &'a Execute<'a>,
@@ -24,8 +24,8 @@ pub struct PlaceholderValues<'a> {
 }
 
 impl KillStatement<'_> {
-    /// A statement that tells the number that the target stands for. MySQL refuses aggregates in a KILL and in VALUES;
-    /// MariaDB refuses them when it reads the KILL.
+    /// A statement that returns the number that the target stands for. MySQL refuses aggregates in a KILL and in
+    /// VALUES; MariaDB refuses them when it reads the KILL.
     pub fn question(&self, flags: Flags) -> Vec<u8> {
         let kill = &self.kill;
         match flags.server {
@@ -45,7 +45,7 @@ pub fn is_refused(facts: &Facts) -> bool {
         || facts.uses.has(Uses::SEQUENCE)
 }
 
-/// Whether a command kills, or may by a text that it prepares or runs.
+/// Whether a command kills, or may kill by a text that it prepares or runs.
 pub fn may_kill(facts: &Facts) -> bool {
     let runs = |kind| {
         matches!(

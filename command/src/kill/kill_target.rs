@@ -1,9 +1,9 @@
-//! What a KILL with an id ends.
+//! The target of a KILL with an id.
 
 use route::KillScope;
 use sql::{Flags, Kill, Killed};
 
-/// What a client wants killed.
+/// The target of a client's KILL.
 pub struct KillTarget {
     /// The id that the client has named.
     pub id: u32,
@@ -12,8 +12,8 @@ pub struct KillTarget {
 }
 
 impl KillTarget {
-    /// What a statement kills in a session with a connection of its own; `own` is the id of that connection at its
-    /// backend. `None` if the statement is no KILL, or if its text does not say the id.
+    /// Reads the target of a KILL in a session with a connection of its own; `own` is the id of that connection at its
+    /// backend. `None`: the statement is no KILL, or its text does not contain the id.
     pub fn read(text: &[u8], own: u32, flags: Flags) -> Option<Self> {
         let facts = sql::facts(text, flags);
         let kill = facts.kill_text(text, flags)?;
@@ -27,7 +27,7 @@ impl KillTarget {
     }
 }
 
-/// What a KILL with a connection's id ends; `None` if it names something else.
+/// The scope of a KILL with a connection's id; `None`: the KILL names something else.
 pub fn scope_of(kill: Kill) -> Option<KillScope> {
     match kill {
         Kill::Connection => Some(KillScope::Connection),
@@ -36,7 +36,7 @@ pub fn scope_of(kill: Kill) -> Option<KillScope> {
     }
 }
 
-/// The thread that a server takes a number for: MySQL has but 32 bits for it.
+/// The thread id that a server reads from a number: MySQL uses only 32 bits of it.
 pub fn thread_id(number: u64, flags: Flags) -> u64 {
     match flags.server {
         sql::Server::MySql(_) => number & u64::from(u32::MAX),

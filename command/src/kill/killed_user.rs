@@ -1,4 +1,4 @@
-//! Whom a KILL USER names.
+//! The user that a KILL USER names.
 
 use sql::{Flags, Lexer, TokenKind};
 
@@ -14,7 +14,7 @@ pub enum KilledUser {
 }
 
 impl KilledUser {
-    /// Reads the target of a KILL USER. `None` if that is no account.
+    /// Reads the target of a KILL USER. `None`: it is no account.
     pub fn read(target: &[u8], flags: Flags) -> Option<Self> {
         let tokens = Lexer::new(target, flags).filter(|it| it.kind != TokenKind::Comment);
         let tokens: Vec<_> = tokens.take(5).collect();

@@ -1,4 +1,4 @@
-//! KILL as values: what a statement kills, and how the proxy asks a server about it. What a session does with that is
+//! KILL as values: the target of a KILL, and how the proxy asks a server about it. What a session does with that is
 //! `engine::kill`.
 
 pub mod kill_among;

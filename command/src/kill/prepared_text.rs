@@ -4,7 +4,7 @@ use sql::{Facts, Flags, Lexer, Role, Show, Span, StatementKind, TokenKind};
 
 use super::kill_statement::is_refused;
 
-/// The text that a statement prepares, as far as the statement says it.
+/// The text that a statement prepares, as far as it can be read from the statement.
 #[derive(Debug)]
 pub enum PreparedText {
     /// A literal, or a variable whose value the session knows.
@@ -13,16 +13,16 @@ pub enum PreparedText {
     Expression {
         /// The statement that asks.
         select: Vec<u8>,
-        /// What that statement says.
+        /// The facts of that statement.
         facts: Box<Facts>,
     },
-    /// The server would refuse the expression, so it says what is wrong.
+    /// The server would refuse the expression. So the statement goes there, and the server reports what is wrong.
     Unknown,
 }
 
 impl PreparedText {
-    /// Reads what a statement with these facts prepares; `span` is where that stands in `text`. `value_of`: the value of
-    /// a variable, if the session knows it.
+    /// Reads the text that a statement with these facts prepares; `span` is the place of that text or expression in
+    /// `text`. `value_of`: the value of a variable, if the session knows it.
     pub fn read(
         (facts, text): (&Facts, &[u8]),
         span: Span,
@@ -40,7 +40,7 @@ impl PreparedText {
         if let Some(known) = known {
             return Self::Known(known);
         }
-        // MySQL knows no expressions here.
+        // MySQL does not allow expressions here.
         let is_mysql = matches!(flags.server, sql::Server::MySql(_));
         if !is_variable && is_mysql || !is_balanced(raw, flags) {
             return Self::Unknown;
@@ -79,7 +79,7 @@ pub fn asks_for_list(facts: &Facts) -> bool {
     }
 }
 
-/// Whether each parenthesis that closes has been opened: else it is no expression.
+/// Whether each closing parenthesis has an opening one. If not, this is no expression.
 fn is_balanced(expression: &[u8], flags: Flags) -> bool {
     let mut depth = 0_u32;
     for token in Lexer::new(expression, flags) {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// What a statement prepares: the text itself, or the statement that asks for it.
+    /// Returns the text that a statement prepares, or the statement that asks for it.
     fn read(text: &str, flags: Flags) -> Option<String> {
         let text = text.as_bytes();
         let span = sql::dynamic_source(text, flags).text?;

@@ -1,4 +1,4 @@
-//! The number that a server has said the target of a KILL stands for.
+//! The number that the target of a KILL stands for, from a server's reply.
 
 use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::ExchangeError;
@@ -20,7 +20,7 @@ pub fn prepared_id(own: &OwnReply) -> Result<BackendStatementId, ExchangeError> 
     }
 }
 
-/// The number in a row of text. NULL is 0, which no thread has.
+/// The number in a row of text. NULL counts as 0, which is no thread's id.
 pub fn text_number(own: &OwnReply, capabilities: Capabilities) -> Option<u64> {
     let table = table(own, capabilities).ok()?;
     match table.row.first()? {
@@ -32,7 +32,7 @@ pub fn text_number(own: &OwnReply, capabilities: Capabilities) -> Option<u64> {
     }
 }
 
-/// The same of a row in the binary protocol: a zero, a byte of NULL bits, the number.
+/// The number in a row of the binary protocol: a zero, a byte of NULL bits, the number.
 pub fn binary_number(own: &OwnReply, capabilities: Capabilities) -> Option<u64> {
     let has_eof = !capabilities.contains(Capabilities::DEPRECATE_EOF);
     let row = own.payloads().nth(2 + usize::from(has_eof))?;
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// A result whose one row is this, behind a head and a column that nobody reads.
+    /// A result with this one row, after a head and a column that are not read.
     fn reply(row: &[u8], has_eof: bool) -> OwnReply {
         let mut bytes = Vec::new();
         put_packets(&mut bytes, 1, b"\x01");

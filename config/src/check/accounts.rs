@@ -1,5 +1,4 @@
-//! What accounts must have in common, and with the rest: one name each, one secret, and one that serves
-//! for what is wanted of it.
+//! Checks of accounts: unique names, one secret each, and a secret that is sufficient for the account's use.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -14,7 +13,7 @@ use crate::{
     ListenerConfig, SessionMode,
 };
 
-/// Every fault of the accounts, configured and to be learned.
+/// Adds every fault of the configured accounts, and of the settings for learned ones.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     learning(config, written, faults);
     unique(config, written, faults);
@@ -29,7 +28,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     }
 }
 
-/// What is allowed and yet may not be meant.
+/// Warnings about settings that are allowed, but may be a mistake.
 pub(super) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let accounts = config.configured_accounts.iter().enumerate();
     let looks = accounts.map(|(index, account)| AccountCheck {
@@ -48,7 +47,8 @@ fn learning(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Hosts are compared without regard to case, as names are; users are not, as with the servers.
+/// Finds accounts that occur twice. As with the servers, the case of letters does not count in hosts, but counts in
+/// users.
 fn unique(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let mut names = HashMap::new();
     for (index, account) in config.configured_accounts.iter().enumerate() {
@@ -62,7 +62,7 @@ fn unique(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// One account, looked at.
+/// The check of one account.
 struct AccountCheck<'a> {
     config: &'a Config,
     written: &'a Written,
@@ -102,7 +102,7 @@ impl AccountCheck<'_> {
         self.account.user.is_empty().then(fault)
     }
 
-    /// A host with a slash is IPv4, as with MySQL, and matches nobody when bits are set that its mask
+    /// A host with a slash is an IPv4 network, as with MySQL. No address matches it if it has bits that its mask
     /// does not cover.
     fn strange_network(&self) -> Option<Fault> {
         let (address, mask) = self.account.host.split_once('/')?;
@@ -136,8 +136,7 @@ impl AccountCheck<'_> {
         Some(self.fault("hash", text).hint(hint))
     }
 
-    /// Of ed25519 a server learns that a client knows the password, and nothing with which to log in
-    /// elsewhere.
+    /// With ed25519 a server learns that a client knows the password, but gets no credential for a login to a backend.
     fn nothing_for_a_backend(&self) -> Option<Fault> {
         let account = self.account;
         let is_ed25519 = account.hash_form() == Some(HashForm::Ed25519);
@@ -150,7 +149,7 @@ impl AccountCheck<'_> {
         Some(self.fault("hash", text).hint(hint))
     }
 
-    /// Whether a session of it may share backend connections, on some listener.
+    /// Whether a session of the account may share backend connections on some listener.
     fn is_pooled(&self) -> bool {
         let modes = |listener: Option<SessionMode>| {
             self.config
@@ -216,7 +215,7 @@ impl AccountCheck<'_> {
     }
 }
 
-/// An IPv4 network by its mask or by the mask's length, which is not 0.
+/// An IPv4 network from an address and a mask, or the mask's length, which must not be 0.
 fn network(address: &str, mask: &str) -> Option<Ipv4Net> {
     let length = match mask.parse::<Ipv4Addr>() {
         Ok(mask) => ipv4_mask_to_prefix(mask).ok()?,

@@ -1,4 +1,4 @@
-//! What users of the admin port must have: a name of their own and a password.
+//! Checks of the admin port's users: each needs a unique name and a password.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::load::written::Written;
 use crate::setting::ADMIN_ACCOUNT;
 use crate::{Config, Fault, Secret};
 
-/// Every fault of the users of the admin port.
+/// Adds every fault of the users of the admin port.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let admin = &config.admin;
     let is_empty = |password: &Option<Secret>| {

@@ -1,4 +1,4 @@
-//! Change files: each has a stream that keeps its transactions, and a path of its own.
+//! Checks of change files: each needs a stream that keeps its transactions, and its own path.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::load::written::Written;
 use crate::setting::CHANGE_FILE;
 use crate::{Config, Fault};
 
-/// Every fault of the change files.
+/// Adds every fault of the change files.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let files = config.replications.iter();
     let files = files.flat_map(|stream| stream.change_files.iter().map(move |it| (stream, it)));

@@ -1,5 +1,5 @@
-//! What clusters must have: backends in the roles that sessions want, names that are theirs, and an
-//! account to ask about roles and lag where these count.
+//! Checks of clusters: backends in the roles that sessions need, existing names, and a monitor account if
+//! roles or lag must be known.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::nearest::nearest;
 use crate::setting::{ACCOUNT, BACKEND, LISTENER, REPLICATION, RULE, RULE_TEST};
 use crate::{Config, Fault, ReplicaUse, Role};
 
-/// Every fault of clusters and of what goes to them.
+/// Adds every fault of clusters and of the settings that name them.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     nameless(config, written, faults);
     unasked(config, written, faults);
@@ -27,7 +27,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     }
 }
 
-/// What is allowed and yet may not be meant.
+/// Warnings about settings that are allowed, but may be a mistake.
 pub(super) fn warnings(config: &Config, written: &Written) -> Vec<Fault> {
     let Some(zone) = &config.zone else {
         return Vec::new();
@@ -57,7 +57,7 @@ fn nameless(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Roles and lag are not known unless somebody asks.
+/// Settings that need roles or lag, which are not known without a monitor account.
 fn unasked(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     if config.health.monitor_user.is_some() {
         return;
@@ -80,7 +80,7 @@ fn unasked(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Every cluster that something names, and where.
+/// Every cluster that a setting names, with the setting.
 fn named(config: &Config) -> Vec<(String, &str)> {
     let listeners = config.listeners.iter().enumerate();
     let listeners = listeners.filter_map(|(index, it)| {
@@ -138,7 +138,7 @@ fn unknown(config: &Config, written: &Written, key: &str, cluster: &str) -> Opti
     })
 }
 
-/// What is wanted of which cluster, and the setting that says so: what holds for all first.
+/// The use of replicas that is configured for each cluster, with the setting: first the setting for all sessions.
 fn wanted(config: &Config) -> Vec<(String, &str, ReplicaUse)> {
     let mut wanted = Vec::new();
     let key = |own: bool, key: String| match own {
@@ -162,7 +162,7 @@ fn wanted(config: &Config) -> Vec<(String, &str, ReplicaUse)> {
     wanted
 }
 
-/// The fault that a cluster has nobody in the role that is wanted.
+/// The fault that a cluster has no backend in the needed role.
 fn without(
     config: &Config,
     written: &Written,
@@ -177,7 +177,7 @@ fn without(
     };
     let mut members = config.backends.iter().filter(|it| it.cluster == cluster);
     let is_one = config.backends.iter().all(|it| it.cluster == cluster);
-    // A cluster without anybody is a fault of its own.
+    // A cluster without backends is another fault.
     let serves = |it: Role| it == role || it == Role::Auto;
     if members.clone().next().is_none() || members.any(|it| serves(it.role)) {
         return None;
@@ -190,7 +190,7 @@ fn without(
         Role::Replica => "give a replica (--read-only-backend)",
         Role::Primary | Role::Auto => "give a primary (--backend)",
     };
-    // `account[0].routing.replicas` is `account.routing.replicas` to a person.
+    // The hint names `account.routing.replicas`, not `account[0].routing.replicas`.
     let setting = match key.split_once('[') {
         Some((table, _)) => format!("{table}.routing.replicas"),
         None => key.to_owned(),

@@ -1,4 +1,4 @@
-//! What is wrong with a file that a setting names.
+//! Faults of files that settings name.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) fn pem_fault(path: &Path, holds: &str) -> Option<String> {
     }
 }
 
-/// Why no file can be made at a path.
+/// Why no file can be created at a path.
 pub(super) fn folder_fault(path: &Path) -> Option<String> {
     let folder = path
         .parent()

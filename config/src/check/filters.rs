@@ -1,4 +1,4 @@
-//! Filters of replication: each does one thing, to tables that its settings can be for.
+//! Checks of replication filters: each has one action, for tables that the action can apply to.
 
 use super::change_files::is_table;
 use crate::load::written::Written;
@@ -8,7 +8,7 @@ use crate::{Config, Fault, ReplicationConfig, ReplicationFilterConfig};
 /// The longest name of a schema or table, in characters.
 const NAME_MAX: usize = 64;
 
-/// Every fault of the filters.
+/// Adds every fault of the filters.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let mut index = 0;
     for stream in &config.replications {
@@ -80,7 +80,7 @@ impl FilterCheck<'_> {
         faults
     }
 
-    /// A table is changed whatever happens to it, or its rows would not fit each other.
+    /// A filter that changes a table must apply to all its changes, or the table's rows would be inconsistent.
     fn conditions(&self, faults: &mut Vec<Fault>) {
         let filter = self.filter;
         for (key, is_given) in [
@@ -97,7 +97,7 @@ impl FilterCheck<'_> {
         }
     }
 
-    /// Two tables must not become one.
+    /// A rename must not make one table of two.
     fn renames(&self, faults: &mut Vec<Fault>) {
         let filter = self.filter;
         let wanted = filter.tables.iter().filter(|it| !it.starts_with('!'));

@@ -1,12 +1,12 @@
-//! What the HTTP port must have: a token that is one.
+//! Checks of the HTTP port: a valid token.
 
 use crate::load::written::Written;
 use crate::{Config, Fault};
 
-/// A token of fewer bytes can be guessed.
+/// The shortest token, in bytes: a shorter token could be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Every fault of the HTTP port's settings.
+/// Adds every fault of the HTTP port's settings.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let Some(token) = &config.http.token else {
         return;

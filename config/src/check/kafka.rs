@@ -1,5 +1,5 @@
-//! Kafka clusters that get changes: each has a stream that keeps its transactions, a position file of its own, brokers,
-//! topics that can be, and all that its login needs.
+//! Checks of Kafka clusters that get changes: each needs a stream that keeps its transactions, its own position file,
+//! brokers, valid topics, and all settings of its login.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use crate::load::written::Written;
 use crate::setting::KAFKA;
 use crate::{Config, Fault, KafkaConfig, KafkaSasl, ReplicationConfig};
 
-/// Kafka's own limit.
+/// Kafka's own limit of a topic's name, in characters.
 const TOPIC_LENGTH_MAX: usize = 249;
 
-/// Every fault of the Kafka clusters.
+/// Adds every fault of the Kafka clusters.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let streams = config.replications.iter();
     let clusters = streams.flat_map(|stream| stream.kafka.iter().map(move |it| (stream, it)));
@@ -40,7 +40,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     }
 }
 
-/// A change file keeps its position there.
+/// The file in which a change file keeps its position.
 fn position_of(path: &std::path::Path) -> std::path::PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".position");
@@ -162,7 +162,7 @@ impl KafkaFaults<'_> {
         }
     }
 
-    /// Whether there is one, and it may be there.
+    /// Whether a position file is given, and its path names a file.
     fn of_position_file(&mut self) -> bool {
         let path = &self.kafka.position_file;
         if !self.written.has(&self.name("position_file")) {
@@ -189,7 +189,7 @@ fn is_broker(text: &str) -> bool {
     })
 }
 
-/// Why no topic can have this name, with these placeholders in it.
+/// Why no topic can have this name, which may contain these placeholders.
 fn topic_fault(topic: &str, names: &[&str]) -> Option<String> {
     let mut rest = topic.to_owned();
     for name in names {

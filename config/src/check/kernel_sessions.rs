@@ -1,5 +1,5 @@
-//! Listeners whose sessions are joined in the kernel: the proxy sees no statement of them after the login. All that
-//! needs statements is refused there, and so is all that keeps every session out of the kernel.
+//! Checks of listeners whose sessions are joined in the kernel. The proxy sees no statement of these sessions after the
+//! login. So settings that need statements are refused, and settings that keep every session out of the kernel.
 
 use crate::load::written::Written;
 use crate::setting::{ACCOUNT, LISTENER, RULE};
@@ -8,7 +8,7 @@ use crate::{
     LaneUse, ListenAddress, ListenerConfig, ReplicaUse, SessionMode,
 };
 
-/// Every fault of these listeners, and of others that say "kernel".
+/// Adds every fault of these listeners, and of "kernel" in other tables.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     elsewhere(config, written, faults);
     for (index, listener) in config.listeners.iter().enumerate() {
@@ -24,7 +24,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     }
 }
 
-/// The mode stands where no listener is: only the sessions of a listener can be joined as a whole.
+/// Refuses the mode outside listeners, because only all sessions of a listener can be joined.
 fn elsewhere(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     const KEY: &str = "routing.session";
     let accounts = config.configured_accounts.iter().enumerate();
@@ -40,7 +40,7 @@ fn elsewhere(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Clients may use TLS. Their sessions are relayed then.
+/// Warns if clients may use TLS, because then the proxy relays their sessions.
 pub(super) fn warnings(config: &Config, written: &Written) -> Option<Fault> {
     let mut listeners = config.listeners.iter().enumerate();
     let (index, _) = listeners.find(|(_, it)| it.joins_in_kernel())?;
@@ -53,7 +53,7 @@ pub(super) fn warnings(config: &Config, written: &Written) -> Option<Fault> {
     })
 }
 
-/// One of these listeners.
+/// The check of one of these listeners.
 struct KernelListener<'a> {
     config: &'a Config,
     written: &'a Written,
@@ -84,7 +84,7 @@ impl KernelListener<'_> {
         self.written.fault(&key, text)
     }
 
-    /// Settings of the listener itself.
+    /// Settings of the listener itself that need statements.
     fn settings_of_statements(&self) -> Vec<Fault> {
         let it = &self.listener.routing;
         let consistency = it.consistency.filter(|it| *it != Consistency::None);
@@ -106,7 +106,8 @@ impl KernelListener<'_> {
         faults.collect()
     }
 
-    /// Rules that name the listener. Rules for all listeners hold for the pooled sessions of the others.
+    /// Rules that name the listener. Rules for all listeners are allowed: they apply to pooled sessions of other
+    /// listeners.
     fn rules(&self) -> Vec<Fault> {
         let rules = self.config.rules.iter().enumerate();
         let named = rules.filter(|(_, rule)| rule.listener.contains(&self.listener.address));

@@ -1,9 +1,9 @@
-//! What profiles must have: something to ask, and no values where none may be told.
+//! Checks of profiles: at least one question, and no values of statements if values are not allowed.
 
 use crate::load::written::Written;
 use crate::{Config, Fault, ProfileQuestion};
 
-/// Every fault of the settings of profiles.
+/// Adds every fault of the settings of profiles.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let profiling = &config.profiling;
     if profiling.collect.is_empty() {

@@ -1,10 +1,10 @@
-//! Clients that are told to connect elsewhere: whether the proxy knows where, and what they go past.
+//! Checks of redirects: whether the proxy knows the target, and which settings the redirected clients bypass.
 
 use crate::load::written::Written;
 use crate::setting::LISTENER;
 use crate::{Config, Fault, ListenerConfig, Redirect, SessionMode};
 
-/// Every fault of the listeners whose clients go elsewhere.
+/// Adds every fault of the listeners whose clients are redirected.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     for (index, listener) in config.listeners.iter().enumerate() {
         let Some(redirect) = &listener.redirect else {
@@ -24,7 +24,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     }
 }
 
-/// Whether sessions of a listener may have no backend of their own.
+/// Whether sessions of a listener may be pooled, and then have no backend of their own.
 fn is_pooled(config: &Config, listener: &ListenerConfig) -> bool {
     let knows_accounts = config.accounts.learn || !config.configured_accounts.is_empty();
     knows_accounts && listener.mode() != Some(SessionMode::Transparent)

@@ -1,4 +1,4 @@
-//! What replication must have: streams with names and ids of their own, an account, a place for the history.
+//! Checks of replication: streams with unique names and ids, an account, and a file for the history.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::load::written::Written;
 use crate::setting::{LISTENER, REPLICATION};
 use crate::{Config, Fault, ListenerConfig, ReplicationConfig, Serves};
 
-/// Every fault of the streams' settings.
+/// Adds every fault of the streams' settings.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let mut names = HashSet::new();
     let mut ids = HashSet::new();
@@ -37,7 +37,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     }
 }
 
-/// The address must be one, and authorities are for TLS only.
+/// The webhook must be a valid address, and authorities are for TLS only.
 fn webhook(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let history = &config.schema_history;
     match history.webhook_target() {
@@ -53,7 +53,7 @@ fn webhook(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Each stream writes into a folder of its own, for which its position must survive a restart.
+/// Each stream needs its own folder, and its position must survive a restart.
 fn relays(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let mut folders = HashSet::new();
     for (index, stream) in config.replications.iter().enumerate() {
@@ -77,7 +77,7 @@ fn relays(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A listener for replicas needs one relay and an account, and has no sessions.
+/// A listener for replicas needs exactly one relay and an account, and has no settings of sessions.
 fn serving(
     config: &Config,
     listener: &ListenerConfig,
@@ -115,7 +115,7 @@ fn serving(
 }
 
 impl Config {
-    /// The cluster of a listener: its own, or that of all.
+    /// The cluster of a listener: its own, or the default cluster.
     pub fn cluster_of<'a>(&'a self, listener: &'a ListenerConfig) -> &'a str {
         let own = listener.routing.cluster.as_deref();
         own.unwrap_or_else(|| self.default_cluster())
@@ -131,7 +131,7 @@ impl Config {
     }
 }
 
-/// What is allowed and yet may not be meant.
+/// The warning about a setting that is allowed, but may be a mistake.
 pub(super) fn warnings(config: &Config, written: &Written) -> Option<Fault> {
     let is_kept = config.schema_history.file.is_some();
     (!is_kept && !config.replications.is_empty()).then(|| {

@@ -1,6 +1,5 @@
-//! What rules must have in common, and with the rest: one name each, backends and listeners that are
-//! there, answers that are whole. What takes a lexer or a regular expression is looked at where rules
-//! are made ready, in `route`.
+//! Checks of rules: unique names, existing backends and listeners, complete answers. Checks that need a
+//! lexer or a regular expression are in `route`, which compiles the rules.
 
 use std::collections::HashSet;
 
@@ -13,7 +12,7 @@ use crate::{
     RuleConfig, RuleTestConfig,
 };
 
-/// Every fault of the rules and their tests.
+/// Adds every fault of the rules and their tests.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     let mut names = HashSet::new();
     let mut first_test = 0;
@@ -36,7 +35,7 @@ pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>
     }
 }
 
-/// One rule, looked at.
+/// The check of one rule.
 struct RuleCheck<'a> {
     config: &'a Config,
     written: &'a Written,
@@ -144,7 +143,7 @@ impl RuleCheck<'_> {
         is_same.then(fault)
     }
 
-    /// A statement has one end.
+    /// The fault that a rule both answers and refuses a statement.
     fn two_ends(&self) -> Option<Fault> {
         let both = self.rule.answer.is_some() && self.rule.refuse.is_some();
         let fault = || self.fault("refuse", "stands beside rule.answer");
@@ -321,7 +320,7 @@ fn strange_test(
     (!is_there).then(|| fault("listener", no_listener(config, address)))
 }
 
-/// Whether a backend of this role, as far as it is known here, is among those that may be used.
+/// Whether a backend with this configured role may be among the wanted backends.
 fn may_be(wanted: ReplicaUse, role: Role) -> bool {
     match wanted {
         ReplicaUse::Primary => role != Role::Replica,

@@ -1,9 +1,9 @@
-//! What traces and metrics by OTLP must have: a place that is one.
+//! Checks of traces and metrics by OTLP: valid targets and headers.
 
 use crate::load::written::Written;
 use crate::{Config, Fault};
 
-/// Every fault of the settings of traces and of metrics by OTLP.
+/// Adds every fault of the settings of traces and of metrics by OTLP.
 pub(super) fn faults(config: &Config, written: &Written, faults: &mut Vec<Fault>) {
     if let Some(Err(text)) = config.tracing.extra_header() {
         faults.push(written.fault("tracing.header", text));

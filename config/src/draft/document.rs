@@ -1,4 +1,4 @@
-//! The text as a document whose comments, order and spelling stay where nothing changes.
+//! The text as a document. Comments, order and spelling stay unchanged, except at changed settings.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::Fault;
 
 use super::faults::fault;
 
-/// See the module.
+/// The document, see the module.
 pub struct Document(DocumentMut);
 
 impl Document {
@@ -19,7 +19,7 @@ impl Document {
             .map_err(|error| fault("the file", format!("is no TOML: {}", error.message())))
     }
 
-    /// Sets a key of a section; of none, above all tables.
+    /// Sets a key of a section; with an empty section, above all tables.
     pub fn put(&mut self, section: &str, key: &str, value: Value) {
         if section.is_empty() {
             return put(self.0.as_table_mut(), key, value);
@@ -34,7 +34,7 @@ impl Document {
         }
     }
 
-    /// Takes a key out of a section.
+    /// Removes a key from a section.
     pub fn take_out(&mut self, section: &str, key: &str) {
         if section.is_empty() {
             self.0.remove(key);
@@ -43,14 +43,14 @@ impl Document {
         }
     }
 
-    /// Sets a key of one of a list's tables.
+    /// Sets a key of a table of a list.
     pub fn put_in(&mut self, list: &str, index: usize, key: &str, value: Value) {
         if let Some(table) = self.tables(list).get_mut(index) {
             put_dotted(table, key, value);
         }
     }
 
-    /// Takes a key out of one of a list's tables.
+    /// Removes a key from a table of a list.
     pub fn take_out_of(&mut self, list: &str, index: usize, key: &str) {
         let Some(table) = self.tables(list).get_mut(index) else {
             return;
@@ -68,7 +68,7 @@ impl Document {
         }
     }
 
-    /// Adds a table to a list, at a place from 1 or at the end.
+    /// Adds a table to a list, at a place (counted from 1) or at the end.
     pub fn add(&mut self, list: &str, mut table: Table, place: Option<usize>) {
         table.decor_mut().set_prefix("\n");
         self.tables(list).push(table);
@@ -78,7 +78,7 @@ impl Document {
         }
     }
 
-    /// Takes a table out of a list.
+    /// Removes a table from a list.
     pub fn remove(&mut self, list: &str, index: usize) {
         let tables = self.tables(list);
         if index < tables.len() {
@@ -89,7 +89,7 @@ impl Document {
         }
     }
 
-    /// Moves one of a list's tables to a place from 1. The list's tables stand together from then on.
+    /// Moves a table of a list to a place, counted from 1. After this the list's tables stand together.
     pub fn move_to(&mut self, list: &str, index: usize, place: usize) {
         let tables = self.tables(list);
         if index >= tables.len() {
@@ -99,13 +99,13 @@ impl Document {
         let table = tables.remove(index);
         let place = place.saturating_sub(1).min(tables.len());
         tables.insert(place, table);
-        // Tables are written by their positions; of those with the same, in their order.
+        // Tables are written by their positions. Tables with the same position are written in their order.
         for table in tables.iter_mut() {
             stand_at(table, first);
         }
     }
 
-    /// The tables of a list, however they are written.
+    /// The tables of a list, also if the file writes them inline.
     fn tables(&mut self, list: &str) -> &mut ArrayOfTables {
         let item = self.0.entry(list).or_insert_with(empty);
         if !item.is_array_of_tables() {
@@ -126,7 +126,7 @@ fn empty() -> Item {
     Item::ArrayOfTables(ArrayOfTables::new())
 }
 
-/// A table and those below it, to be written at a position.
+/// Sets the position at which a table and the tables below it are written.
 fn stand_at(table: &mut Table, position: Option<isize>) {
     table.set_position(position);
     for (_, item) in table.iter_mut() {
@@ -140,7 +140,7 @@ fn stand_at(table: &mut Table, position: Option<isize>) {
     }
 }
 
-/// Sets a key, or one of a table within the table, `routing.cluster`.
+/// Sets a key, or a key of a table within the table, `routing.cluster`.
 pub fn put_dotted(table: &mut Table, key: &str, value: Value) {
     let Some((name, key)) = key.split_once('.') else {
         return put(table, key, value);
@@ -155,7 +155,7 @@ pub fn put_dotted(table: &mut Table, key: &str, value: Value) {
     }
 }
 
-/// Sets a key; what stands around its old value, a comment for one, stays there.
+/// Sets a key. The text around its old value, for example a comment, stays.
 fn put(table: &mut dyn TableLike, key: &str, mut value: Value) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {

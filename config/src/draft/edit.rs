@@ -1,17 +1,17 @@
 //! A change of the configuration.
 
-/// One thing that becomes otherwise. Values are as a person types them: `5`, `2s`, `on`, `a, b` or
-/// `["a", "b"]` for a list; none takes the setting out, so that its default holds.
+/// One change. Values are as users type them: `5`, `2s`, `on`, `a, b` or
+/// `["a", "b"]` for a list. No value removes the setting, so that its default applies.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Edit {
-    /// A setting, by its dotted name, or one of a list's item, `backend[db1].weight`.
+    /// Sets a setting, by its dotted name, or a setting of a list's item, `backend[db1].weight`.
     Set {
         /// Its name.
         setting: String,
-        /// What it becomes.
+        /// The new value.
         value: Option<String>,
     },
-    /// A table joins a list, at the end or at a place from 1.
+    /// Adds a table to a list, at the end or at a place (counted from 1).
     Add {
         /// The list's name, such as `backend`.
         list: &'static str,
@@ -20,7 +20,7 @@ pub enum Edit {
         /// Where.
         place: Option<usize>,
     },
-    /// Settings of one of a list's tables, all at once: its title may be among them.
+    /// Changes several settings of a table of a list at once. The table's title may change, too.
     Change {
         /// The list's name.
         list: &'static str,
@@ -28,10 +28,10 @@ pub enum Edit {
         title: String,
         /// Keys and values.
         values: Vec<(String, Option<String>)>,
-        /// Where it is to stand from now on, from 1.
+        /// The new place of the table, counted from 1.
         place: Option<usize>,
     },
-    /// A table goes.
+    /// Removes a table.
     Remove {
         /// The list's name.
         list: &'static str,
@@ -41,7 +41,7 @@ pub enum Edit {
 }
 
 impl Edit {
-    /// The settings that it is about, without their values.
+    /// The settings that the edit changes, without their values.
     pub fn names(&self) -> Vec<String> {
         let each = |of: String, keys: &mut dyn Iterator<Item = &String>| -> Vec<String> {
             keys.map(|key| format!("{of}.{key}")).collect()
@@ -70,7 +70,7 @@ impl Edit {
     }
 }
 
-/// Values stay out of it; one may be a password.
+/// It does not show the values, because a value may be a password.
 impl std::fmt::Debug for Edit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,9 +1,9 @@
-//! What is wrong with a change.
+//! Faults of edits.
 
 use crate::nearest::did_you_mean;
 use crate::{Fault, SourceLocation};
 
-/// With the name that may have been meant.
+/// Adds a hint to faults: the name that the user may have meant.
 pub(super) fn hinted(faults: Vec<Fault>, meant: Option<&str>) -> Vec<Fault> {
     let hint = meant.map(did_you_mean);
     let hinted = faults.into_iter().map(|fault| Fault {

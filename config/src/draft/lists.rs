@@ -1,4 +1,4 @@
-//! The lists of tables that a draft can be changed in, each with what has to be known of its items.
+//! The lists of tables in which a draft can be changed, each with functions for its items.
 
 use crate::listed::{Listed, setting_of};
 use crate::nearest::nearest;
@@ -34,7 +34,7 @@ impl List {
         all.into_iter().find(|list| list.name == name)
     }
 
-    /// Which of its items is meant.
+    /// Finds an item by its title.
     pub fn find(self, config: &Config, title: &str) -> Result<usize, Vec<Fault>> {
         let titles = (self.titles)(config);
         let found = titles.iter().position(|it| it == title);
@@ -44,7 +44,7 @@ impl List {
         })
     }
 
-    /// The key that is meant, and what its value is.
+    /// The key that the user means, and the kind of its value.
     pub fn meant(self, key: &str) -> Result<(&'static str, ValueType), Vec<Fault>> {
         (self.meant)(key).ok_or_else(|| {
             let unknown = fault(&self.setting(key), "is no setting");
@@ -52,12 +52,12 @@ impl List {
         })
     }
 
-    /// What faults call a key.
+    /// The name of a key in faults.
     pub fn setting(self, key: &str) -> String {
         format!("{}.{key}", self.name)
     }
 
-    /// A key's value as it is shown.
+    /// A key's value as users see it.
     pub fn shown(self, config: &Config, index: usize, key: &str) -> String {
         (self.shown)(config, index, key).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! A draft while edits are written into it, one behind the other: the text is read once, and what it says only
-//! when an edit has to know it and an earlier one may have changed that.
+//! Writes edits into a draft, one after the other. The text is parsed once. Its settings are read again only
+//! if an edit needs them, and an earlier edit may have changed them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,24 +14,24 @@ use super::{Draft, spelled};
 use crate::nearest::nearest;
 use crate::{Config, Fault, ValueType, manual, renamed, setting, settings};
 
-/// See the module.
+/// Writes edits into a draft, see the module.
 pub struct Pen {
     path: Option<PathBuf>,
     document: Document,
     sketch: Option<Sketch>,
 }
 
-/// What the text said when it was last read, and what has become of it since.
+/// The settings when the text was last read, and the changes since then.
 struct Sketch {
     config: Config,
-    /// Items that have been changed or have gone, by their places then.
+    /// Items that were changed or removed since, by their places when the text was read.
     touched: BTreeMap<&'static str, BTreeSet<usize>>,
-    /// Those of them that have gone.
+    /// Items that were removed since, by their places when the text was read.
     gone: BTreeMap<&'static str, BTreeSet<usize>>,
 }
 
 impl Pen {
-    /// Begins with a draft.
+    /// Begins to edit a draft.
     ///
     /// # Errors
     /// Its text is no TOML.
@@ -43,7 +43,7 @@ impl Pen {
         })
     }
 
-    /// What has been written so far.
+    /// The draft with all edits so far.
     pub fn draft(&self) -> Draft {
         Draft {
             path: self.path.clone(),
@@ -54,7 +54,7 @@ impl Pen {
     /// Writes an edit.
     ///
     /// # Errors
-    /// What is not there to be changed, and a value that is none.
+    /// The edit's setting or item does not exist, or a value is invalid.
     pub fn write(&mut self, edit: &Edit) -> Result<(), Vec<Fault>> {
         match edit {
             Edit::Set { setting, value } => match item_setting(setting) {
@@ -95,7 +95,7 @@ impl Pen {
         }
     }
 
-    /// What the text says, as far as nothing has touched it since it was read.
+    /// The settings of the text. They are valid for items that no edit has touched since they were read.
     fn sketch(&mut self) -> Result<&mut Sketch, Vec<Fault>> {
         let sketch = match self.sketch.take() {
             Some(sketch) => sketch,
@@ -108,7 +108,7 @@ impl Pen {
         Ok(self.sketch.insert(sketch))
     }
 
-    /// Which of a list's items is meant, by its place when the text was last read.
+    /// Finds an item of a list by its title. Returns its place when the text was last read.
     fn find(&mut self, list: List, title: &str) -> Result<usize, Vec<Fault>> {
         let sketch = self.sketch()?;
         if let Ok(index) = list.find(&sketch.config, title)
@@ -116,7 +116,7 @@ impl Pen {
         {
             return Ok(index);
         }
-        // It may have come meanwhile, or have got this title.
+        // The item may have been added since, or have got this title.
         self.sketch = None;
         list.find(&self.sketch()?.config, title)
     }
@@ -142,14 +142,14 @@ impl Pen {
         Ok(())
     }
 
-    /// Takes a setting out, by whatever name it is given.
+    /// Removes a setting from the text, under its current and its old name.
     fn take_out(&mut self, name: &str) {
         self.take_out_old(name);
         let (section, key) = section_and_key(name);
         self.document.take_out(section, key);
     }
 
-    /// Takes out what gives a setting by the name that it had in the last version.
+    /// Removes a setting under the name that it had in the previous version.
     fn take_out_old(&mut self, name: &str) {
         for (old, _) in renamed().filter(|(_, new)| *new == name) {
             let (section, key) = section_and_key(old);
@@ -178,7 +178,7 @@ impl Pen {
         Ok(())
     }
 
-    /// Changes an item's settings, and where it stands.
+    /// Changes an item's settings, and its place.
     fn change(
         &mut self,
         list: List,
@@ -219,7 +219,7 @@ impl Pen {
 }
 
 impl Pen {
-    /// Takes out what gives a setting of an item by the name that it had in the last version.
+    /// Removes a setting of an item under the name that it had in the previous version.
     fn take_out_old_of(&mut self, list: List, index: usize, name: &str) {
         for (old, _) in renamed().filter(|(_, new)| *new == name) {
             let (_, key) = section_and_key(old);
@@ -228,7 +228,7 @@ impl Pen {
     }
 }
 
-/// `limits.sessions_max`: the section, and the key in it.
+/// Splits `limits.sessions_max` into the section and the key in it.
 fn section_and_key(name: &str) -> (&str, &str) {
     name.rsplit_once('.').unwrap_or(("", name))
 }
@@ -239,7 +239,7 @@ impl Sketch {
         touched.is_some_and(|it| it.contains(&index))
     }
 
-    /// Where an item stands now.
+    /// The current place of an item.
     fn now(&self, list: List, index: usize) -> usize {
         let gone = self.gone.get(list.name);
         index - gone.map_or(0, |gone| gone.range(..index).count())
@@ -247,10 +247,10 @@ impl Sketch {
 }
 
 impl Draft {
-    /// The same with these changes, in their order.
+    /// The draft with these edits, in their order.
     ///
     /// # Errors
-    /// What is not there to be changed, and every value that is none.
+    /// A setting or an item that does not exist, and every invalid value.
     pub fn with(&self, edits: &[Edit]) -> Result<Self, Vec<Fault>> {
         let mut pen = Pen::new(self)?;
         for edit in edits {
@@ -262,19 +262,19 @@ impl Draft {
     }
 }
 
-/// `backend[db1].weight`: the list, the item, the key.
+/// Splits `backend[db1].weight` into the list, the item and the key.
 fn item_setting(name: &str) -> Option<(List, &str, &str)> {
     let (list, rest) = name.split_once('[')?;
     let (title, key) = rest.rsplit_once("].")?;
     Some((List::named(list)?, title, key))
 }
 
-/// Whether a value is what is shown of a setting already.
+/// Whether a value is the same as the shown value of a setting.
 fn is_shown(value: &str, shown: &str) -> bool {
     manual::plain(shown) == value || shown == value
 }
 
-/// A secret is shown as `…`; who copies that has not got it.
+/// Refuses `…` as a secret: it is the mask that is shown in place of secrets.
 fn refuse_mask(kind: ValueType, setting: &str, value: &str) -> Result<(), Vec<Fault>> {
     match kind == ValueType::Secret && value == "…" {
         true => Err(fault(

@@ -1,5 +1,5 @@
-//! From a value as a person types it to TOML. What it cannot be is left as a text, about which loading has
-//! better words.
+//! Converts a value that a user has typed to TOML. An invalid value becomes a text, because the loading has
+//! better messages about it.
 
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use crate::ValueType;
 /// A value for a setting of a kind.
 ///
 /// # Errors
-/// A list that begins like one and is none, in words.
+/// The text of the fault, if the value begins like a list but is no list.
 pub fn value(kind: ValueType, text: &str) -> Result<Value, String> {
     let trimmed = text.trim();
     Ok(match kind {
@@ -37,7 +37,7 @@ fn number(trimmed: &str, text: &str) -> Value {
     }
 }
 
-/// `["a", "b"]`, or `a, b` where that is clear.
+/// Reads `["a", "b"]`, or `a, b` if that is unambiguous.
 fn list(of: ValueType, text: &str) -> Result<Value, String> {
     if text.trim_start().starts_with('[') {
         let read = Value::from_str(text.trim());

@@ -1,5 +1,5 @@
-//! Secrets that others can see, which is worth a warning: in a file that everybody may read, or among the
-//! words of a command.
+//! Warnings about secrets that other users of the machine can see: in a file that every user may read, or on the
+//! command line.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ impl Reading {
         }
     }
 
-    /// Of an option, on the command line or in MySQL Proxy's file.
+    /// Warns about the secret of an option, on the command line or in MySQL Proxy's file.
     pub(super) fn warn_of_secret_option(&mut self, given: &Override) {
         let mut words = given.words.iter();
         if !words.any(|word| !word.is_empty() && !is_elsewhere(word)) {
@@ -38,13 +38,13 @@ impl Reading {
     }
 }
 
-/// Whether everybody may read a file.
+/// Whether every user may read a file.
 fn is_open(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(file).is_ok_and(|it| it.permissions().mode() & 0o004 != 0)
 }
 
-/// Whether a secret only says where it is.
+/// Whether a secret is only a reference to a file or to an environment variable.
 fn is_elsewhere(secret: &str) -> bool {
     secret.starts_with("file:") || secret.starts_with("env:")
 }

@@ -1,4 +1,4 @@
-//! The command line's part of a configuration, and MySQL Proxy's file's: it wins over the file.
+//! The options of the command line and of MySQL Proxy's file. They win over the configuration file.
 
 use std::fmt;
 
@@ -14,21 +14,21 @@ pub const PRIMARIES: &str = "backend";
 /// The name under which an [`Override`] lists replicas.
 pub const REPLICAS: &str = "read_only_backend";
 
-/// A setting given outside the file. It wins over the file, and over an earlier one of its kind.
-/// Either list of backends replaces all that the file has.
+/// A setting given outside the file. It wins over the file, and over an earlier override of the same setting.
+/// Each of the two lists of backends replaces all backends of the file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Override {
     /// Dotted name of the setting, or [`PRIMARIES`] or [`REPLICAS`].
     pub setting: &'static str,
-    /// What faults call it, such as `--limits-sessions-max`.
+    /// The name that faults use, such as `--limits-sessions-max`.
     pub name: String,
     /// Where it was given.
     pub location: SourceLocation,
-    /// What was given; several words make a list, of which a setting that is none takes the last.
+    /// The given words. Several words are a list; a setting that is no list uses the last word.
     pub words: Vec<String>,
 }
 
-/// The words stay out of it; one may be a password.
+/// It does not show the words, because a word may be a password.
 impl fmt::Debug for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} …", self.name)
@@ -70,7 +70,7 @@ impl Reading {
         }
     }
 
-    /// Puts the options' backends in the place of the file's.
+    /// Replaces the file's backends by the options' backends.
     pub(super) fn settle_backends(&mut self) {
         if self.options_backends.iter().all(Option::is_none) {
             return;

@@ -19,7 +19,7 @@ use crate::setting::{
 use crate::unknown::{no_table, unknown, unknown_above_tables, unknown_in_section};
 use crate::{BackendConfig, Config, Fault, SECTIONS, SourceLocation};
 
-/// A configuration in the making.
+/// A configuration while it is read.
 pub(super) struct Reading {
     pub(super) config: Config,
     /// The backends that options name, primaries and replicas.
@@ -44,8 +44,7 @@ impl Reading {
         }
     }
 
-    /// Reads the file; false when it could not be read as a whole, so that what is absent from the
-    /// settings says nothing.
+    /// Reads the file. Returns false if it could not be read as a whole: then a setting that is missing is no fault.
     pub(super) fn read_file(&mut self, path: &Path) -> bool {
         match read_text(path) {
             Ok(text) => self.read_text(path, &text),
@@ -56,7 +55,7 @@ impl Reading {
         }
     }
 
-    /// The same of its text.
+    /// Reads the file's text, as [`Self::read_file`].
     pub(super) fn read_text(&mut self, path: &Path, text: &str) -> bool {
         let folder = path.parent().unwrap_or(Path::new(""));
         let source = Source { path, text, folder };
@@ -72,7 +71,7 @@ impl Reading {
         let line = |fault: &Fault| fault.location.position.map(|(line, _)| line);
         broken.sort_by_key(line);
         broken.dedup_by_key(|fault| line(fault));
-        // What was read from a broken line is a guess, and its faults are noise.
+        // The values of a broken line are a guess, so their faults are not reported.
         self.faults
             .retain(|fault| broken.iter().all(|other| line(other) != line(fault)));
         self.faults.append(&mut broken);
@@ -139,7 +138,7 @@ impl Reading {
         }
     }
 
-    /// The tables below each table of a list, such as `[[rule.test]]`. They are counted through the whole list.
+    /// The tables below each table of a list, such as `[[rule.test]]`. Their indices count through the whole list.
     fn read_below<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
@@ -184,7 +183,7 @@ impl Reading {
         }
     }
 
-    /// A table whose settings are in other tables now.
+    /// Reads a table whose settings are in other tables now.
     fn read_old_table(&mut self, source: Source<'_>, table: &str, settings: &DeTable<'_>) {
         for (key, value) in settings {
             let (location, key) = (source.location(key.span().start), key.get_ref().as_ref());
@@ -195,7 +194,7 @@ impl Reading {
         }
     }
 
-    /// A setting by its name of the last version; false when it never had this one.
+    /// Reads a setting by its name in the previous version. Returns false if no setting had this name.
     fn read_renamed(
         &mut self,
         source: Source<'_>,
@@ -241,7 +240,7 @@ impl Reading {
         }
     }
 
-    /// All tables `[[T]]`, or those below one table; `first` is the index of the first of them.
+    /// Reads all tables `[[T]]`, or those below one table. `first` is the index of the first of them.
     fn read_tables<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
@@ -271,7 +270,7 @@ impl Reading {
         items
     }
 
-    /// One table `[[T]]`.
+    /// Reads one table `[[T]]`.
     fn read_item<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
@@ -312,7 +311,7 @@ impl Reading {
 }
 
 impl Reading {
-    /// The settings of a table within one of a list's tables, such as `routing`.
+    /// Reads the settings of a table within a table of a list, such as `routing`.
     fn read_table_of_item<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
@@ -327,7 +326,7 @@ impl Reading {
         }
     }
 
-    /// A setting of one of a list's tables.
+    /// Reads a setting of a table of a list.
     fn read_item_setting<T: ArrayTable>(
         &mut self,
         source: Source<'_>,
@@ -370,7 +369,7 @@ impl Reading {
 /// A file's text, which may hold passwords.
 ///
 /// # Errors
-/// It cannot be read, or is no text.
+/// The file cannot be read, or is no text.
 pub(crate) fn read_text(path: &Path) -> Result<Zeroizing<String>, Fault> {
     let bytes = std::fs::read(path).map_err(|error| {
         Fault::general(

@@ -1,10 +1,10 @@
-//! Where settings were written: what a fault that is found later tells.
+//! The places where settings were written, for faults that are found later.
 
 use std::collections::HashMap;
 
 use crate::{Fault, SourceLocation};
 
-/// Where each setting was written, and under which name, for faults that concern several.
+/// Where each setting was written, and under which name, for faults that concern several settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     pub(super) locations: HashMap<String, (SourceLocation, String)>,
@@ -12,7 +12,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// A fault of a setting, at its place; at the whole when it was not written.
+    /// A fault of a setting, at the setting's place, or at the whole file if the setting was not written.
     pub fn fault(&self, setting: &str, text: impl Into<String>) -> Fault {
         match self.locations.get(setting) {
             Some((location, name)) => Fault::new(location.clone(), name, text),
@@ -25,14 +25,14 @@ impl Written {
         self.locations.contains_key(setting)
     }
 
-    /// A fault of no setting in particular.
+    /// A fault that concerns no single setting.
     pub(crate) fn general(&self, text: impl Into<String>) -> Fault {
         Fault::general(self.whole.clone(), text)
     }
 
-    /// The key under which the setting of one of a list's tables is kept.
+    /// The key of a setting of a list's table.
     ///
-    /// Tables below others are counted through the whole list: `rule.test[7].statement`.
+    /// Indices of tables below other tables count through the whole list: `rule.test[7].statement`.
     pub fn of(list: &str, index: usize, key: &str) -> String {
         format!("{list}[{index}].{key}")
     }

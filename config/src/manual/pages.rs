@@ -1,4 +1,4 @@
-//! The manual's pages of settings: the ten that most people need, and a page for each table.
+//! The manual's pages of settings: a page with the ten most important settings, and a page for each table.
 
 use std::fmt::Write;
 
@@ -19,13 +19,13 @@ pub struct Page {
     pub path: String,
     /// Its title, for the manual's table of contents.
     pub title: &'static str,
-    /// The table of the file that it is about, as it is written there; empty where there is none.
+    /// The table of the file that the page is about, as the file has it; empty if there is none.
     pub table: String,
     /// Its text, in Markdown.
     pub text: String,
 }
 
-/// The manual's pages of settings: first the one that leads to the others.
+/// The manual's pages of settings: first the page with links to all others.
 pub fn settings_pages() -> Vec<Page> {
     let (whole, tables) = SECTIONS
         .split_first()
@@ -59,7 +59,7 @@ pub fn settings_pages() -> Vec<Page> {
     pages
 }
 
-/// The page that most people need: ten settings, how they are written, and the way to all others.
+/// The first page: the ten most important settings, how settings are written, and links to all others.
 fn first_page(others: &[Page]) -> Page {
     let mut text = format!(
         "{WRITTEN}# Settings\n\n{TEN}\n| setting | what it says | unless set |\n|---|---|---|\n"
@@ -102,7 +102,7 @@ fn first_page(others: &[Page]) -> Page {
     }
 }
 
-/// A line of the table of the ten.
+/// A line of the table of the ten settings.
 fn line_of_ten(name: &str) -> String {
     let of_list = |name: &str| {
         let backend = BACKEND.settings.iter().find(|it| it.name == name);
@@ -204,7 +204,7 @@ fn section_page(section: &Section<Config>, default: &Config) -> Page {
     })
 }
 
-/// The page of a list; its settings are no options of the command line.
+/// The page of a list. The command line has no options for its settings.
 fn list_page<T: ArrayTable>() -> Page {
     let table = format!("`[[{}]]`", T::TABLE.name);
     settings_of(&T::TABLE, table, &T::default(), |_| Vec::new())
@@ -253,7 +253,7 @@ fn settings_of<Owner>(
     }
 }
 
-/// A page's text with links to other pages as they are from a folder below theirs.
+/// A page's text, with its links to other pages changed for a folder one level below.
 fn from_below(text: &str) -> String {
     let parts: Vec<&str> = text.split("](").collect();
     let first = parts.first().copied().unwrap_or_default().to_owned();
@@ -276,7 +276,7 @@ fn from_below(text: &str) -> String {
     })
 }
 
-/// The settings of a list that a table within each of its tables has: their texts stand once, at that table.
+/// Writes the settings of a table within each table of a list. Their texts are only on the page of that table.
 fn routing_of<Owner>(page: &mut String, list: &str, table: &str, settings: &[&Setting<Owner>]) {
     let _ = write!(
         page,
@@ -290,7 +290,7 @@ fn routing_of<Owner>(page: &mut String, list: &str, table: &str, settings: &[&Se
     }
 }
 
-/// What else is to be known of a setting, but for its options.
+/// The facts about a setting, without its options: default, range and so on.
 fn facts<Owner>(setting: &Setting<Owner>, default: &Owner) -> Vec<String> {
     let mut facts = vec![match setting.traits.default_text {
         _ if setting.traits.required => "Required".to_owned(),

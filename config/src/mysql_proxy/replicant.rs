@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::Secret;
 
-/// Why the client is not beside the proxy.
+/// Why the client does not run together with the proxy.
 pub(super) const NOT_ALONE: &str = "the replication client is a process of its own: give --plugins=replicant alone, or let \
                                     the proxy follow a cluster with [[replication]]";
 
@@ -33,7 +33,7 @@ pub enum ReplicantOption {
 }
 
 impl ReplicantOption {
-    /// What it means, for the manual.
+    /// The option's meaning, for the manual.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Address => {
@@ -50,10 +50,10 @@ impl ReplicantOption {
     }
 }
 
-/// What the options of the replication client say.
+/// The options of the replication client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replicant {
-    /// It is asked for by `--plugins` or `--mode`.
+    /// `--plugins` or `--mode` asks for the replication client.
     pub is_wanted: bool,
     /// The server.
     pub address: Option<String>,
@@ -66,7 +66,7 @@ pub struct Replicant {
 }
 
 impl Replicant {
-    /// Whether the program is to be the replication client.
+    /// Whether the program must run as the replication client.
     pub fn is_asked_for(&self) -> bool {
         self.is_wanted || self.address.is_some() || self.binlogs.is_some()
     }
@@ -76,7 +76,7 @@ impl Replicant {
         self.address.as_deref().unwrap_or(ADDRESS)
     }
 
-    /// As whom.
+    /// The user with which it logs in.
     pub fn username(&self) -> &str {
         self.username.as_deref().unwrap_or(USERNAME)
     }

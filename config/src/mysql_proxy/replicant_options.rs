@@ -1,4 +1,4 @@
-//! The options of the replication client, taken over.
+//! Translates the options of the replication client.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ impl Translation {
         }
     }
 
-    /// Settings with the server that the replication client follows as the one backend.
+    /// Makes the server that the replication client follows the only backend.
     pub fn follow_source(&mut self) {
         let replicant = &self.replicant;
         if !replicant.is_asked_for() {

@@ -1,4 +1,4 @@
-//! What a backend's answers about its replication make of it.
+//! How a backend's answers about its replication change its state.
 
 use route::{Health, Moment, Role, Writes};
 
@@ -11,17 +11,18 @@ use crate::replication::{PrimaryHealth, Suspicion};
 use crate::roles::{Follows, Member, Presence};
 
 impl BackendMonitor {
-    /// Is there anything to be asked about its replication?
+    /// Whether the backend is asked about its replication.
     pub(super) fn is_questioned(&self) -> bool {
         self.settings.questions != Questions::Spared
     }
 
-    /// Is there another in its cluster, so that its lag matters?
+    /// Whether the lag matters: there is another backend in the cluster, or the role is to be found out.
     pub(super) fn needs_lag(&self) -> bool {
         self.settings.questions == Questions::Asked
     }
 
-    /// A server has refused a write because it is read-only: that holds until it is asked, which is soon.
+    /// Notes that the server refused a write because it is read-only. This holds until the next answer, which is due
+    /// now.
     pub(crate) fn writes_refused(&mut self, now: Moment) -> Change {
         if !self.is_questioned() || !self.is_usable() || self.replication.writes == Writes::Refused
         {
@@ -32,7 +33,7 @@ impl BackendMonitor {
         Change::Visible
     }
 
-    /// What is wrong with it though it is up; for people.
+    /// What is wrong with the backend although it is up; a text for people.
     pub(super) fn complaint(&self) -> Option<String> {
         let rivals = || {
             let rivals = self.rivals.join(", ");
@@ -45,7 +46,7 @@ impl BackendMonitor {
         self.replication.complaint.clone().or(of_rivals)
     }
 
-    /// It is asked at once, if it is asked at all.
+    /// Makes a question due at once, if the backend is asked at all.
     pub(super) fn ask_soon(&mut self, now: Moment) {
         match self.is_questioned() {
             true => self.schedules.questions.schedule(now),
@@ -53,19 +54,19 @@ impl BackendMonitor {
         }
     }
 
-    /// Is its role to be found out, and might that be so at any moment?
+    /// Whether the role is still to be found out, and may be at any moment.
     pub(crate) fn is_role_awaited(&self) -> bool {
         let is_open = self.settings.role.is_none() && self.needs_lag();
         is_open && self.is_usable() && !self.replication.has_answered() && !self.was_questioned
     }
 
-    /// Has it been neither seen nor found missing, or has it not yet answered?
+    /// Whether the first probe, or the first answer about replication, is still to come.
     pub(crate) fn is_awaited(&self) -> bool {
         let is_silent = !self.replication.has_answered() && !self.was_questioned;
         self.health == Health::Unknown || (self.is_questioned() && self.is_usable() && is_silent)
     }
 
-    /// A question is over.
+    /// Takes in the result of a question.
     pub(crate) fn replied(
         &mut self,
         answer: Result<Answer, Failure>,
@@ -81,7 +82,7 @@ impl BackendMonitor {
             .began()
             .is_some_and(|began| began < up_since);
         if !self.is_usable() || is_outdated {
-            // It has fallen meanwhile, or moved, or is to be left alone.
+            // The backend went down or moved in the meantime, so the answer does not count.
             self.ask_soon(now);
             return Suspicion::None;
         }
@@ -94,7 +95,8 @@ impl BackendMonitor {
                     true => answer,
                     false => answer.of_writes(),
                 };
-                // One that takes writes and follows nobody may be the new primary, if that is to be found out.
+                // A backend that takes writes and follows no server may be the new primary, if the role is to be found
+                // out.
                 let is_free =
                     answer.writes == Writes::Taken && answer.following == Following::Nobody;
                 let role = match self.settings.role {
@@ -108,8 +110,8 @@ impl BackendMonitor {
         }
     }
 
-    /// Servers log, count and may punish logins that they refuse: these are not made more often than
-    /// looks are.
+    /// Schedules the next question. After a refused login it comes no sooner than the next probe, because servers log
+    /// and count refused logins, and may block the host.
     fn ask_later(&mut self, answer: &Result<Answer, Failure>, now: Moment, rhythm: &Rhythm) {
         let is_refused = answer
             .as_ref()
@@ -122,22 +124,22 @@ impl BackendMonitor {
             .reschedule(wait.map(|wait| now + wait));
     }
 
-    /// Has it told of its replication since it came up?
+    /// Whether the backend has told of its replication since it came up.
     pub(crate) fn has_answered(&self) -> bool {
         self.is_usable() && self.needs_lag() && self.replication.has_answered()
     }
 
-    /// Has it answered the monitor account's last question?
+    /// Whether the backend has answered the monitor account's last question.
     pub(super) fn is_monitored(&self) -> bool {
         self.is_questioned() && self.is_usable() && self.replication.answers()
     }
 
-    /// Does it get what others write: does it follow one, or belong to a group?
+    /// Whether the backend gets the writes of other servers: it follows a server, or belongs to a group.
     pub(crate) fn replicates(&self) -> bool {
         self.replication.follows() || self.replication.is_member
     }
 
-    /// As its cluster sees it.
+    /// The facts about the backend that decide the roles of its cluster.
     pub(crate) fn member(&self) -> Member {
         Member {
             configured: self.settings.role,
@@ -155,7 +157,7 @@ impl BackendMonitor {
         }
     }
 
-    /// Its role is this; the log is told of what is new.
+    /// Sets the role, and tells the log what has changed.
     pub(crate) fn settle(&mut self, role: Option<Role>) -> Change {
         let was = std::mem::replace(&mut self.role, role);
         self.log_role(was);

@@ -1,4 +1,4 @@
-//! Where a backend is.
+//! A backend's address, and the endpoints it resolves to.
 
 use config::BackendAddress;
 use route::{Endpoint, Moment};
@@ -7,12 +7,12 @@ use route::{Endpoint, Moment};
 #[derive(Debug)]
 pub(crate) struct Location {
     pub(super) address: BackendAddress,
-    /// Tells findings about this address from those about the one it had before a reload.
+    /// Tells results for this address from results for an address before a reload.
     pub(super) epoch: u64,
     pub(super) endpoints: Vec<Endpoint>,
-    /// Since when they are these.
+    /// Since when the endpoints are these.
     pub(super) placed: Moment,
-    /// The log knows that the name is not to be resolved any more.
+    /// The log already says that the name cannot be resolved any more.
     pub(super) name_lost: bool,
 }
 
@@ -28,7 +28,7 @@ impl Location {
         }
     }
 
-    /// Is its place still to be found out?
+    /// Whether the name is still to be resolved.
     pub(super) fn is_nowhere(&self) -> bool {
         self.endpoints.is_empty()
     }
@@ -45,7 +45,7 @@ impl Location {
             .is_some_and(|host| host.parse::<std::net::IpAddr>().is_err())
     }
 
-    /// Are these the addresses that are known, in whatever order?
+    /// Whether these are the known endpoints, in any order.
     pub(super) fn is_at(&self, endpoints: &[Endpoint]) -> bool {
         endpoints.len() == self.endpoints.len()
             && endpoints

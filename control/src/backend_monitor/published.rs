@@ -1,8 +1,8 @@
-//! What workers have been told of a backend's replication.
+//! The replication state that workers were told last.
 
 use route::{Role, Server, Writes};
 
-/// What workers see of what is found out by asking.
+/// The part of a backend's replication state that workers see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReplicationView {
     pub(super) role: Option<Role>,

@@ -1,4 +1,4 @@
-//! When a backend is probed, looked up and asked.
+//! When a backend is probed, resolved and asked.
 
 use route::Moment;
 
@@ -8,18 +8,18 @@ use crate::task::TaskSchedule;
 /// The tasks of one backend.
 #[derive(Debug, Default)]
 pub(super) struct Schedules {
-    /// Is it well?
+    /// Whether the backend answers.
     pub(super) probes: TaskSchedule,
-    /// Where is it?
+    /// What the backend's name resolves to.
     pub(super) lookups: TaskSchedule,
-    /// How is its replication?
+    /// The state of the backend's replication.
     pub(super) questions: TaskSchedule,
-    /// The wait before the next look at a backend that is down.
+    /// The wait before the next probe of a backend that is down.
     pub(super) backoff: Backoff,
 }
 
 impl Schedules {
-    /// When the first of them is due.
+    /// When the first of the three tasks is due.
     pub(super) fn next(&self) -> Option<Moment> {
         self.probes
             .next()

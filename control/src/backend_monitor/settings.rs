@@ -1,27 +1,27 @@
-//! What is configured of a backend, and how often it is looked at.
+//! The settings of a backend, and how often the proxy probes it.
 
 use std::time::Duration;
 
 use route::{ClusterId, Duty, Role, UnknownLag, Vicinity};
 
-/// How often what is done.
+/// The intervals of the recurring tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rhythm {
     pub probe_interval: Duration,
     pub probe_interval_max: Duration,
-    /// `None`: backends that are up are not looked at.
+    /// `None`: backends that are up are not probed.
     pub monitor_interval: Option<Duration>,
-    /// `None`: nobody is asked about replication.
+    /// `None`: no backend is asked about replication.
     pub replication_interval: Option<Duration>,
-    /// `None`: names are looked up once.
+    /// `None`: names are resolved once.
     pub resolve_interval: Option<Duration>,
 }
 
-/// What is configured of a backend besides its name and its address.
+/// The settings of a backend, without its name and address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub cluster: ClusterId,
-    /// `None`: to be found out.
+    /// `None`: the role is to be found out.
     pub role: Option<Role>,
     pub weight: u32,
     pub sessions_max: Option<u32>,
@@ -30,11 +30,11 @@ pub(crate) struct Settings {
     pub tags: Vec<String>,
     /// `None`: no limit.
     pub lag_max: Option<Duration>,
-    /// What becomes of it, as a replica, while nobody knows its lag.
+    /// What happens to the backend, as a replica, while its lag is unknown.
     pub unknown_lag: UnknownLag,
-    /// It is meant to take writes beside primaries from which it does not replicate.
+    /// The backend is meant to take writes beside primaries from which it does not replicate.
     pub is_independent: bool,
-    /// With which lag it comes back that has exceeded it.
+    /// The lag at which a backend that exceeded `lag_max` gets sessions again.
     pub lag_return: Duration,
     pub duty: Duty,
     pub questions: Questions,
@@ -43,10 +43,10 @@ pub(crate) struct Settings {
 /// Whether a backend is asked about replication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Questions {
-    /// From time to time, with the monitor account.
+    /// The backend is asked from time to time, with the monitor account.
     Asked,
-    /// The same, but only whether it takes writes matters: it is alone in its cluster.
+    /// The backend is asked, but only whether it takes writes matters: it is alone in its cluster.
     OfWrites,
-    /// There is no monitor account.
+    /// The backend is not asked, because there is no monitor account.
     Spared,
 }

@@ -1,5 +1,5 @@
-//! Fetches the definitions of a backend's views, routines, triggers and defaults. `information_schema` has what the monitor
-//! account may see.
+//! Fetches the definitions of a backend's views, routines, triggers and defaults. `information_schema` shows only what
+//! the monitor account may see.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,13 +19,13 @@ use crate::grant::grant;
 use crate::login::{Access, Entry};
 use crate::rows::Bounds;
 
-/// More is not read of a cluster: what was known before stays, and the log is told.
+/// The most that is read of a cluster. If there is more, the known definitions stay, and the log says so.
 const BOUNDS: Bounds = Bounds {
     rows: 100_000,
     bytes: 64 << 20,
 };
 
-/// What a server's own particulars may bring.
+/// For the one row about the server and the account.
 const PARTICULARS_BOUNDS: Bounds = Bounds {
     rows: 1,
     bytes: 16 << 10,
@@ -34,10 +34,10 @@ const PARTICULARS_BOUNDS: Bounds = Bounds {
 /// The longest that one server may take.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Definitions are told in the quotes of the session's mode.
+/// Servers quote names in definitions by the session's `sql_mode`, so it is set first.
 const MODE: &str = "SET SESSION sql_mode = ''";
 
-/// The last column: which of the privileges that are needed the account has for all schemas.
+/// The last column: the needed privileges that the account has for all schemas.
 const PARTICULARS: &str = "SELECT VERSION(), CURRENT_USER(), \
     (SELECT GROUP_CONCAT(PRIVILEGE_TYPE) FROM information_schema.USER_PRIVILEGES \
      WHERE PRIVILEGE_TYPE IN ('SELECT', 'SHOW VIEW', 'TRIGGER') \
@@ -58,8 +58,9 @@ const PARAMETERS: &str = "SELECT SPECIFIC_SCHEMA, SPECIFIC_NAME, ROUTINE_TYPE, P
 const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, \
     SQL_MODE, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA <> 'sys'";
 
-/// MariaDB's defaults may move a sequence and set user variables, its generated columns may set user variables.
-/// MySQL's do nothing of the kind (errors 3763, 3770, 3772), nor do the checks of either family.
+/// MariaDB's defaults may advance a sequence and set user variables; its generated columns may set user variables.
+/// Defaults and generated columns of MySQL do neither (errors 3763, 3770, 3772), nor do CHECK constraints of either
+/// family.
 const COLUMNS: &str = "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_DEFAULT, GENERATION_EXPRESSION \
     FROM information_schema.COLUMNS \
     WHERE TABLE_SCHEMA NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema') \
@@ -97,7 +98,7 @@ impl fmt::Display for FetchError {
     }
 }
 
-/// Asks in each cluster the first backend who answers.
+/// Asks, in each cluster, its backends in turn until one answers.
 pub(crate) async fn ask_all(access: &Access, clusters: Vec<Teachers>) -> Vec<FetchedDefinitions> {
     let mut all = Vec::new();
     for Teachers {
@@ -158,7 +159,7 @@ async fn ask_teacher(access: &Access, teacher: &Teacher) -> Result<ClusterDefini
     }
 }
 
-/// For a hundred thousand objects it takes a while, for which nobody else should wait.
+/// Resolves the definitions on a blocking thread: a hundred thousand objects take a while, and the loop must not wait.
 async fn build(answers: Answers) -> Result<ClusterDefinitions, String> {
     let building = tokio::task::spawn_blocking(move || ClusterDefinitions {
         complaint: answers.complaint.clone(),
@@ -167,7 +168,7 @@ async fn build(answers: Answers) -> Result<ClusterDefinitions, String> {
     building.await.map_err(|panic| panic.to_string())
 }
 
-/// What one server has told.
+/// One server's answers.
 struct Answers {
     server: Server,
     complaint: Option<String>,
@@ -179,7 +180,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// What nobody may see is as it was before anything was learned.
+    /// The objects with a visible definition. Hidden objects count as unknown, as before anything was learned.
     fn objects(&self) -> Vec<Object> {
         let server = self.server;
         let mut parameters: HashMap<Option<&[Vec<u8>]>, Vec<Vec<u8>>> = HashMap::new();
@@ -200,7 +201,7 @@ impl Answers {
     }
 }
 
-/// All definitions, and what the account may not see.
+/// Fetches all definitions, and notes the privileges that the account lacks.
 async fn ask(connection: &mut Connection) -> Result<Answers, Failure> {
     connection.execute(MODE).await?;
     let rows = connection.query(PARTICULARS, PARTICULARS_BOUNDS).await?;
@@ -234,7 +235,7 @@ fn complaint(missing: &str, user: &str) -> String {
 
 type Row = Vec<Vec<u8>>;
 
-/// A whole table; NULL is empty.
+/// Reads a whole result; NULL becomes empty.
 async fn table(connection: &mut Connection, query: &str) -> Result<Vec<Row>, Failure> {
     let mut rows = connection.query(query, BOUNDS).await?;
     let mut all = Vec::new();
@@ -249,7 +250,7 @@ fn cell(row: &Row, column: usize) -> &[u8] {
     row.get(column).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// As in executable comments: 80036 for 8.0.36, 101108 for 10.11.8.
+/// A version number as in executable comments: 80036 for 8.0.36, 101108 for 10.11.8.
 fn server_of(version: &str, is_mariadb: bool) -> Server {
     let mut numbers = version
         .split(|it: char| !it.is_ascii_digit())
@@ -278,14 +279,14 @@ fn view(row: &Row, server: Server) -> Object {
     }
 }
 
-/// A routine's or trigger's text, which was read in this mode.
+/// The effects of a routine's or trigger's text, which the server read in this `sql_mode`.
 fn body(text: &[u8], parameters: &[Vec<u8>], mode: &[u8], server: Server) -> Expression {
     let flags = Flags {
         server,
         ..Flags::default()
     };
     let is_oracle = mode.split(|byte| *byte == b',').any(|it| it == b"ORACLE");
-    // Nothing of that mode's language is understood.
+    // The proxy does not understand routines in Oracle mode, so they count as empty text.
     let text = if is_oracle { b"" } else { text };
     of_routine(text, parameters, flags.in_mode(mode))
 }
@@ -293,7 +294,7 @@ fn body(text: &[u8], parameters: &[Vec<u8>], mode: &[u8], server: Server) -> Exp
 fn routine(row: &Row, parameters: &[Vec<u8>], server: Server) -> Object {
     let text = match cell(row, 3) {
         b"SQL" => cell(row, 5),
-        // Another language.
+        // The routine is in a language other than SQL.
         _ => b"",
     };
     Object {

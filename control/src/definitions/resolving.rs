@@ -1,5 +1,5 @@
-//! From definitions to what each thing does together with all that it names: a view over a view, a function that
-//! calls a function.
+//! From definitions to the effects of each object, with the effects of all objects that it uses: a view over a view,
+//! a function that calls a function.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(super) enum DefinitionKind {
     Generated,
 }
 
-/// Something with a definition.
+/// An object that has a definition.
 #[derive(Debug)]
 pub(super) struct Object {
     pub kind: DefinitionKind,
@@ -33,7 +33,7 @@ pub(super) struct Object {
     pub is_hidden: bool,
 }
 
-/// What happens at a name.
+/// What a statement does with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Event {
     Read,
@@ -44,12 +44,12 @@ enum Event {
 
 type TriggerKey = (Event, Box<[u8]>);
 
-/// What happens there, by all definitions that concern it.
+/// The effects of one event on one name, from all definitions that concern it.
 #[derive(Debug, Default)]
 struct Node {
     does: Does,
     why: Option<String>,
-    /// Others that this one's doing is a part of.
+    /// The nodes that use this node, so they have its effects too.
     users: Vec<usize>,
 }
 
@@ -61,7 +61,7 @@ struct Graph {
     is_defined: Vec<bool>,
 }
 
-/// What each thing does.
+/// The effects of each object.
 pub(super) fn resolve(objects: Vec<Object>) -> ClusterDefinitions {
     let mut graph = Graph::default();
     for object in &objects {
@@ -120,7 +120,7 @@ impl Graph {
         }
     }
 
-    /// What is written to a view goes to its tables.
+    /// A write to a view goes to the view's tables.
     fn write_through(&mut self, object: &Object) {
         let view = self.number(Event::Written, &object.schema, &object.name);
         for named in &object.expression.names {
@@ -132,7 +132,8 @@ impl Graph {
         }
     }
 
-    /// A function or procedure without a definition may do anything: it is loadable, or nobody may see it.
+    /// A function or procedure without a visible definition may do anything: it is loadable, or the account may not see
+    /// it.
     fn doubt_unknown(&mut self) {
         let called = self.numbers.iter().filter(|((event, _), number)| {
             let is_called = matches!(event, Event::Called | Event::CalledProcedure);
@@ -145,7 +146,7 @@ impl Graph {
         }
     }
 
-    /// What one does all its users do, too.
+    /// Adds the effects of each node to all nodes that use it.
     fn spread(&mut self) {
         let mut changed: Vec<usize> = (0..self.nodes.len())
             .filter(|it| !self.nodes[*it].does.only_reads())
@@ -199,7 +200,8 @@ impl Graph {
         known
     }
 
-    /// One that does more than read; of a trigger or default, one that leaves something.
+    /// The list entry of an object that does more than read; of a trigger or default, one that leaves something in its
+    /// session.
     fn listed(&self, object: &Object) -> Option<Listed> {
         let event = *events(object.kind).first()?;
         let name = object.table.as_ref();
@@ -207,7 +209,7 @@ impl Graph {
         let number = *self.numbers.get(&(event, fold(schema, table)))?;
         let node = self.nodes.get(number)?;
         let does = match &object.table {
-            // Others may concern the same table.
+            // Other triggers may belong to the same table, so the table's node is not this object's.
             Some(_) => self.with_names(object),
             None => node.does,
         };
@@ -229,7 +231,7 @@ impl Graph {
         })
     }
 
-    /// What a trigger or column does together with what it names.
+    /// The effects of a trigger or column together with those of the objects that it names.
     fn with_names(&self, object: &Object) -> Does {
         let mut does = object.expression.does;
         for named in &object.expression.names {
@@ -258,7 +260,7 @@ impl DefinitionKind {
     }
 }
 
-/// When a definition is evaluated.
+/// The events at which a definition is evaluated.
 fn events(kind: DefinitionKind) -> &'static [Event] {
     match kind {
         DefinitionKind::View => &[Event::Read],

@@ -1,4 +1,4 @@
-//! When definitions are learned, and what the log is told of it. No socket, no clock: time is an argument.
+//! When definitions are learned, and the log lines about that. No socket, no clock: time is an argument.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,31 +9,31 @@ use route::{ClusterId, Moment};
 use super::fetch::FetchedDefinitions;
 use crate::task::TaskSchedule;
 
-/// Two attempts that DDL asks for are this far apart at least.
+/// The shortest time between two attempts that DDL asks for.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 
-/// The servers spend one part in so many of the time on being asked, however often DDL is seen.
+/// The servers spend at most one part in this many of their time on these questions, however often workers see DDL.
 const SHARE: u32 = 20;
 
-/// DDL does not wait longer than this to be learned of: an attempt may have been slow for once, on a slow network.
+/// The longest wait after DDL. Without it, one attempt over a slow network would make the next one wait too long.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// The rhythm of learning definitions, and its news.
+/// The schedule of learning definitions, and the complaints that the log already has.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// `None`: nothing is learned.
     interval: Option<Duration>,
-    /// Of the configuration: what was begun under another one is not wanted any more.
+    /// The configuration's number: attempts that began under another one do not count any more.
     epoch: u64,
     task: TaskSchedule,
-    /// How long the last attempt has taken.
+    /// How long the last attempt took.
     took: Duration,
-    /// What the log knows that could not be learned.
+    /// The complaints that the log already has, per cluster.
     complaints: HashMap<ClusterId, String>,
 }
 
 impl Schedule {
-    /// Another configuration takes effect. Only sessions whose statements are read need definitions.
+    /// Applies another configuration. Definitions are only needed if the proxy reads the statements of sessions.
     pub(crate) fn apply(&mut self, config: &Config, now: Moment) {
         let has_sessions = config.accounts.learn || !config.configured_accounts.is_empty();
         let learns = config.balance.learn_definitions && has_sessions;
@@ -48,7 +48,7 @@ impl Schedule {
         self.interval.is_some()
     }
 
-    /// A worker has seen DDL.
+    /// Asks for an attempt, because a worker has seen DDL.
     pub(crate) fn request(&mut self, now: Moment) {
         if self.interval.is_some() {
             let pause = (self.took * SHARE).clamp(INTERVAL_MIN, PAUSE_MAX);
@@ -62,12 +62,12 @@ impl Schedule {
         self.task.begin(now).then_some(self.epoch)
     }
 
-    /// When [`Schedule::begin`] has something to begin.
+    /// When [`Schedule::begin`] has the next attempt to begin.
     pub(crate) fn next(&self) -> Option<Moment> {
         self.task.next()
     }
 
-    /// An attempt is over. Whether it counts, or was begun for another configuration.
+    /// Ends an attempt. Returns whether it counts: `false` if it began under another configuration.
     pub(crate) fn ended(&mut self, epoch: u64, told: &[FetchedDefinitions], now: Moment) -> bool {
         self.task.end();
         let Some(interval) = self.interval.filter(|_| epoch == self.epoch) else {
@@ -89,7 +89,7 @@ impl Schedule {
         true
     }
 
-    /// The log is told once.
+    /// Tells the log once.
     fn note(&mut self, told: &FetchedDefinitions) {
         let complaint = match &told.outcome {
             Ok(known) => known.complaint.clone(),

@@ -1,4 +1,4 @@
-//! A connection that cannot be had at once: it is waited for, opened, or there is no backend.
+//! A connection that is not available at once: the session waits for one, opens one, or finds no backend.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use command::target::CommandTarget;
 use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 
-/// When no backend can be used, and none is heard of, all are tried again after so long.
+/// If no backend can be used, and there is no news of any, all are tried again after this time.
 const PAUSE_RETRY: Duration = Duration::from_millis(250);
 
 impl PooledSession {
-    /// Waits until a transaction may begin.
+    /// Waits in the queue until a transaction may begin.
     pub(super) async fn join_queue(
         &mut self,
         sub_pool: Rc<SubPool>,
@@ -35,29 +35,30 @@ impl PooledSession {
         waited.map_err(|_| running_statements::queue_timed_out(&sub_pool, patience))
     }
 
-    /// It waits for whichever backend comes, and for none in particular.
+    /// While the session is queued it has no backend. The admin view must not show one.
     pub(super) fn note_queued(&mut self) {
         self.command.timing.queues();
         self.control.unsettle();
         self.control.note(self.env.relay.clock.now(), false);
     }
 
-    /// Waits for one that comes back, or for leave to open one; `None` where it was dead: begin again.
+    /// Waits for a connection that comes back, or for the permit to open one. `None`: that connection was dead, begin
+    /// again.
     pub(super) async fn wait_for_others(&mut self, wait: Wait) -> Option<CheckoutStep> {
         self.note_queued();
         match self.wait_unless_killed(wait.granting).await {
             Ok(granted) => {
                 wait.ticket.spend();
                 let patience = self.settings.config.pool.timeout_wait;
-                let desk = &self.env.pool;
-                desk.granted(wait.sub_pool, granted, patience)
+                let worker_pool = &self.env.pool;
+                worker_pool.granted(wait.sub_pool, granted, patience)
             }
             Err(failure) => Some(CheckoutStep::Refused(failure)),
         }
     }
 
-    /// The other cases: one has to be opened, or there is no backend. `found` is the one that the aim
-    /// leads to now, and `begun` what came of asking there.
+    /// Acquires a connection in the other cases: it has to be opened, or there is no backend. `found`: the backend that
+    /// the target leads to now. `begun`: the result of the first request there.
     pub(super) async fn hold_slowly(
         &mut self,
         command_target: CommandTarget,
@@ -100,7 +101,7 @@ impl PooledSession {
                         return Err(last.unwrap_or_else(none));
                     }
                     let until = deadline.min(now + PAUSE_RETRY);
-                    // Whether or not anything was heard, all are tried again.
+                    // All backends are tried again, whether there was news or not.
                     let _ = self
                         .wait_unless_killed(timeout_at(until, env.pool.news()))
                         .await?;
@@ -111,7 +112,7 @@ impl PooledSession {
         }
     }
 
-    /// How long a backend is waited for after such a failure: while a server is full, as long as while the pool is.
+    /// How long the session waits for a backend after this failure. If a server is full, as long as for a full pool.
     fn patience(&self, last: Option<&Failure>, command_target: CommandTarget) -> Duration {
         let config = &self.settings.config;
         let Some(full) = last.filter(|it| it.kind == FailureKind::BackendsFull) else {
@@ -126,8 +127,8 @@ impl PooledSession {
         config.pool.timeout_wait
     }
 
-    /// A read that may not fall back to the primary, where nobody knows what it has to wait for: the
-    /// primary is asked for that, and it goes where that leads.
+    /// Chooses a backend for a read that may not fall back to the primary, if the position to wait for is not known:
+    /// asks the primary for the position first.
     async fn backend_once_known(
         &mut self,
         command_target: CommandTarget,
@@ -145,7 +146,7 @@ impl PooledSession {
         if let Err(failure) = &checked_out
             && failure.kind == FailureKind::StatementKilled
         {
-            // Whoever waits next hears it.
+            // The kill is kept, so that the session's next wait ends.
             self.control.ask(Ask::KillStatement);
         }
         let mut lease = checked_out.ok()?;
@@ -171,9 +172,9 @@ impl PooledSession {
     fn primary(&self) -> Option<Arc<Backend>> {
         let env = &self.env;
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let request_id = self.routing.home().map(|home| home.id);
+        let home_id = self.routing.home().map(|home| home.id);
         let wish = Wish {
-            seats: request_id.as_slice(),
+            seats: home_id.as_slice(),
             ..Wish::to(self.level().0, Roles::Primary)
         };
         let now = env.now();
@@ -193,7 +194,7 @@ impl PooledSession {
         self.check_out(backend, begun).await
     }
 
-    /// A connection to a backend that can be had without waiting, and without anybody waiting for it then.
+    /// Returns a connection to a backend if this session need not wait for it, and no other session waits then.
     pub async fn check_out_if_free(&mut self, backend: &Arc<Backend>) -> Option<HeldConnection> {
         match self.begin(backend) {
             CheckoutStep::HeldConnection(lease) => Some(lease),
@@ -205,7 +206,7 @@ impl PooledSession {
         }
     }
 
-    /// A connection to this backend, if need be after a wait for one.
+    /// Returns a connection to this backend, after a wait if necessary.
     pub async fn check_out(
         &mut self,
         backend: &Arc<Backend>,
@@ -223,8 +224,7 @@ impl PooledSession {
         }
     }
 
-    /// Waits for what it needs to get a connection, as long as the client is there and its statement not
-    /// killed.
+    /// Waits for something that a connection needs, as long as the client is there and its statement is not killed.
     pub(crate) async fn wait_unless_killed<T>(
         &mut self,
         event: impl Future<Output = T>,
@@ -234,7 +234,7 @@ impl PooledSession {
     }
 }
 
-/// How long a backend is waited for. Who has no replica left and wants an error gets it at once.
+/// How long a session waits for a backend. A read that is to fail without a replica fails at once.
 fn patience(balance: &BalanceConfig, command_target: CommandTarget) -> Duration {
     let is_for_replica = matches!(
         command_target,

@@ -1,4 +1,4 @@
-//! What a session makes of changed global variables: it keeps the values that it began with.
+//! Changed global variables: a session keeps the values that it began with.
 
 use std::rc::Rc;
 
@@ -10,8 +10,8 @@ use wire::Capabilities;
 use crate::session::PooledSession;
 
 impl PooledSession {
-    /// The session may have changed global variables: the proxy looks at them before the client hears that the
-    /// statement is done.
+    /// Reads the global variables, which the session may have changed, before the client gets the reply to its
+    /// statement.
     pub(crate) async fn read_globals(&mut self) {
         self.sql_state.globals_read();
         let pins = self.sql_state.session().pins();
@@ -19,7 +19,7 @@ impl PooledSession {
             || pins.has(Pin::Xa)
             || self.sql_state.session().is_traced();
         if let Some(conn) = self.held.connection().filter(|_| is_awkward) {
-            // What is set for the next transaction is the next statement's, and so is the trace.
+            // A query now would take the settings for the next transaction, or replace the trace.
             self.env.pool_env.shared.globals.doubt(conn.backend.id);
             return;
         }
@@ -35,7 +35,7 @@ impl PooledSession {
         self.keep_inherited();
     }
 
-    /// Where global variables have changed, the session keeps the values that it began with.
+    /// If global variables have changed, gives the session the values that it began with.
     #[inline]
     pub(crate) fn keep_inherited(&mut self) {
         if self.sql_state.inherits_at() != self.env.pool_env.shared.globals.now() {
@@ -79,7 +79,7 @@ impl PooledSession {
         self.note_wait_timeout();
     }
 
-    /// The session begins anew: it inherits what the global variables are now.
+    /// Lets a session that begins anew inherit the present values of the global variables.
     pub(crate) fn inherit(&mut self) {
         let now = self.env.pool_env.shared.globals.now();
         if self.sql_state.inherit_at(now) != now {

@@ -1,5 +1,5 @@
-//! A PREPARE for which the server has no room: statements that connections keep prepared are closed, and it is sent
-//! again.
+//! A PREPARE for which the server has no room: prepared statements that connections keep are closed, and the PREPARE is
+//! sent again.
 
 use backend::kept_statements::{PAUSE, TRIES_MAX};
 use sql::{Facts, Role, StatementKind};
@@ -11,8 +11,8 @@ use command::repeat::Repeat;
 use link::query_command::CommandPart;
 
 impl PooledSession {
-    /// Whether the client does not hear that the server has no room for what this statement prepares. The text must
-    /// stand there: making it must not call anything.
+    /// Whether the client does not learn that the server has no room for this PREPARE. The text has to be in the
+    /// statement, because computing it must not call anything.
     pub(crate) fn makes_room(&self, facts: &Facts, part: CommandPart, repeat: &Repeat) -> bool {
         facts.kind == StatementKind::Prepare
             && facts.mentions_of(Role::PreparedText).next().is_some()
@@ -48,11 +48,11 @@ impl PooledSession {
         }
     }
 
-    /// Closes the statements that are kept on connections to the backend of the session's own.
+    /// Closes the prepared statements that are kept on connections to the backend of the session's connection.
     pub(crate) async fn close_kept(&mut self) {
         if let Some(mut lease) = self.held.take() {
-            let desk = &self.env.pool;
-            desk.close_kept(&mut lease.conn).await;
+            let worker_pool = &self.env.pool;
+            worker_pool.close_kept(&mut lease.conn).await;
             self.held.put(lease);
         }
     }

@@ -1,4 +1,4 @@
-//! The connection that a session has for a command: it is taken in front of the command, and given back behind it.
+//! The connection that a session has for a command: it is acquired before the command, and released after it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use link::failure::Failure;
 use relay::outcome::SessionError;
 
 impl PooledSession {
-    /// Sees to it that the session has a connection for a command with this aim. One that it cannot
-    /// leave is kept.
+    /// Makes sure that the session has a connection for a command with this target. A connection that the session
+    /// already holds is kept.
     pub(crate) async fn hold(&mut self, command_target: CommandTarget) -> Result<(), Failure> {
         if self.held.has_connection() {
             return Ok(());
@@ -31,7 +31,7 @@ impl PooledSession {
         self.take_up_saved();
         let backend = self.backend(command_target, &[]);
         let admitted = match &backend {
-            // What is asked about the session's last statement is short, and so is what a KILL asks first.
+            // A question about the session's last statement is short, and so is the question that a KILL asks first.
             Ok(_) if command_target == CommandTarget::Same => None,
             Ok(backend) => match self.admitted(backend) {
                 Ok(admitted) => admitted,
@@ -61,12 +61,12 @@ impl PooledSession {
         }
         self.routing.lane_use_mut().note_past(None);
         self.keep_inherited();
-        // Others may have asked while it waited for a connection.
+        // Other sessions may have saved answers while this one waited for a connection.
         self.take_up_saved();
         Ok(())
     }
 
-    /// Whether a transaction may begin on a backend now, or where it has to wait.
+    /// Admits a transaction to a backend. The error: the sub-pool in whose queue it has to wait.
     #[inline]
     fn admitted(
         &mut self,
@@ -82,7 +82,7 @@ impl PooledSession {
         }
     }
 
-    /// Asks for a connection to a backend; in the usual case one lies idle.
+    /// Asks for a connection to a backend. In the usual case there is an idle one.
     pub(super) fn begin(&mut self, backend: &Arc<Backend>) -> CheckoutStep {
         let sub_pool = self.sub_pool(backend);
         if self.sql_state.pending_answers().is_pending()
@@ -101,7 +101,7 @@ impl PooledSession {
         (self.held).find_sub_pool(&self.env.pool, backend, key, login)
     }
 
-    /// Behind a command: a connection that holds nothing of the session's goes back.
+    /// After a command: gives the connection back, unless the session is pinned to it.
     pub async fn rest(&mut self) -> Result<(), SessionError> {
         if !self.held.has_connection() {
             return Ok(());
@@ -113,10 +113,10 @@ impl PooledSession {
             Box::pin(self.read_globals()).await;
         }
         if self.tracking.has_unseen() {
-            Box::pin(self.retry_backends()).await;
+            Box::pin(self.refresh_tracking()).await;
         }
         if self.sql_state.has_cursors() || !self.sql_state.session().is_free() {
-            // In a transaction there is nearly always nothing to ask.
+            // In a transaction there is rarely a question to ask.
             if self.state_query().is_some() {
                 Box::pin(self.query_state()).await?;
             }
@@ -132,28 +132,28 @@ impl PooledSession {
         Ok(())
     }
 
-    /// The session cannot leave its connection.
+    /// Pins the session to its connection.
     fn pin_lease(&mut self) {
         let pins = self.pins();
         tracing::debug!(user = %self.identity.account().id(), id = self.identity.id(), %pins, "session is pinned");
         self.held.pin(&self.env.pool, &self.control, pins);
     }
 
-    /// A connection that is closed next is asked first what nobody else could tell.
+    /// Asks a connection that is about to be closed for the answers that no other connection knows.
     async fn settle_spoiled(&mut self) {
         let Some(conn) = self.held.connection_mut() else {
             return;
         };
         if self.sql_state.pending_answers().is_at(conn) {
             let nobody = Rc::default();
-            // It is closed anyway.
+            // An error does not matter, because the connection is closed anyway.
             let _ = backend::settle_answers::settle(&self.env.pool_env, conn, &nobody).await;
             self.sql_state.pending_answers().is_left();
             self.take_up_saved();
         }
     }
 
-    /// Brings the connection back, or closes it where others could not use it.
+    /// Gives the connection back, or closes it if other sessions cannot use it.
     pub(crate) fn give_back(&mut self) {
         let Some(lease) = self.held.release(&self.control) else {
             return;
@@ -162,7 +162,7 @@ impl PooledSession {
             return self.env.pool.forget(lease, CloseReason::Ended);
         }
         match self.command.timing.take_end() {
-            // Nothing has happened here since.
+            // The connection has been idle since that time.
             Some(ended) => self.env.pool.give_back_at(lease, ended),
             None => self.env.pool.give_back(lease),
         }
@@ -174,22 +174,22 @@ impl PooledSession {
         is_for_life || self.sql_state.has_cursors() || !self.pins().is_empty()
     }
 
-    /// What keeps the session on its connection.
+    /// The reasons that keep the session on its connection.
     pub fn pins(&self) -> Pins {
         let mut pins = self.sql_state.session().pins();
-        // The next session on the connection asks for the count first, see `diagnostics`.
+        // The next session on the connection asks for the row count first, see `diagnostics`.
         pins.remove(Pin::FoundRows);
         pins
     }
 
-    /// Says goodbye to the backend over the connection, and closes it: what it holds is not for others.
+    /// Closes the connection in an orderly way, because its state is not for other sessions.
     pub(crate) fn close_lease(&mut self) {
         if let Some(lease) = self.held.release(&self.control) {
             self.env.pool.retire(lease, CloseReason::Ended);
         }
     }
 
-    /// Gives up the connection: it broke, or nobody can use it any more.
+    /// Gives up the connection, because it broke or cannot be used any more.
     pub fn drop_lease(&mut self, reason: CloseReason) {
         if let Some(lease) = self.held.release(&self.control) {
             self.env.pool.forget(lease, reason);
@@ -197,8 +197,8 @@ impl PooledSession {
     }
 }
 
-/// How far a connection's state is from the session's. One that knows what this session may ask for
-/// comes first, one that knows what another may ask for comes later.
+/// How far a connection's state is from the session's. A connection with answers for this session comes first, a
+/// connection with answers for another session comes later.
 fn nearness(
     conn: &BackendConn,
     state: &session::state::SessionState,

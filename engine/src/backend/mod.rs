@@ -1,4 +1,4 @@
-//! Backend connections that sessions take turns on: opened, lent, restored, kept, closed.
+//! Backend connections that sessions share by turns: they are opened, acquired, restored, kept, closed.
 
 pub(crate) mod acquire;
 pub(crate) mod inherit_globals;

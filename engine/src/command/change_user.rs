@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER: a new login on the same connection, examined here where it can be.
+//! COM_CHANGE_USER: a new login on the same connection. The proxy examines the login itself if it can.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,18 +37,18 @@ use session_parts::identity::AccountLogin;
 use session_parts::sql_state::SavedSqlState;
 use stats::journal::AuditEvent;
 
-/// MariaDB refuses each change of user after so many that failed, against guessing passwords.
+/// After this many refused changes of user, MariaDB refuses every further change. This hinders password guessing.
 const REFUSED_CHANGES_MAX: u8 = 3;
 
 impl PooledSession {
-    /// Who fails is sent away, as by the servers.
+    /// Runs a COM_CHANGE_USER. If the login fails, the session ends, or goes on as the former user, as at the servers.
     pub(crate) async fn change_user(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let cut = |failure| SessionError::new(failure, None);
         let argument = incoming.argument().into_owned();
         let Ok(wish) = ChangeUser::decode(&argument, self.client.login_capabilities()) else {
             return self.malformed(incoming.sequence);
         };
-        // What it had ends whatever comes of it.
+        // The session's transaction, locks and variables end whether the login succeeds or not.
         self.begin_anew().await;
         self.rest().await?;
         let lost = |cause: String| cut(Failure::new(FailureKind::ClientLost, cause));
@@ -68,7 +68,7 @@ impl PooledSession {
         if let Err(failure) = &changed
             && let Some(payload) = failure.err_payload(true)
         {
-            // A client that has gone is no longer interested.
+            // If the client has disconnected, it cannot get the error.
             let _ = stream.write(&payload).await;
         }
         let Some((transport, ahead)) = stream.into_parts() else {
@@ -91,7 +91,7 @@ impl PooledSession {
         }
     }
 
-    /// The audit log is told, if there is one.
+    /// Writes the change of user to the audit log, if there is one.
     fn audit_change(&self, wish: &ChangeUser<'_>, before: &str, failure: Option<&Failure>) {
         self.env.relay.audit(|| {
             let info = self.control.info();
@@ -119,7 +119,7 @@ impl PooledSession {
         dialect_of(self.identity.greeting()) == Dialect::MariaDb
     }
 
-    /// What a client is told whose connection does not meet what `user` demands, see [`login::tls_guard`].
+    /// Returns the denial for a client whose connection does not meet the demands of `user`, see [`login::tls_guard`].
     fn unmet(&self, user: &[u8], there: &[u8], password_used: bool) -> Option<Denial> {
         let accounts = Arc::clone(&self.env.relay.login.accounts.borrow());
         let claimant = Claimant {
@@ -134,7 +134,7 @@ impl PooledSession {
         Some(unmet.denial(password_used))
     }
 
-    /// Lets a backend judge, which only sessions without scripts may: what they become is relayed.
+    /// Lets a backend examine the login. Only a session without scripts may do that, because it is relayed afterwards.
     async fn to_backend(
         &self,
         stream: &mut PacketStream,
@@ -159,7 +159,8 @@ impl PooledSession {
         Err(Failure::saying(FailureKind::LoginDenied, error))
     }
 
-    /// What the account logs in with at backends. One that this login has proven is kept for later logins.
+    /// The credential for the account's logins at backends. A credential that this login has proven is kept for later
+    /// logins.
     fn backend_credential(
         &self,
         account: &KnownAccount,
@@ -255,7 +256,7 @@ impl PooledSession {
         self.try_schema_anew().await
     }
 
-    /// The session is the account from before, whose change failed.
+    /// Makes the session the former account's again, because the change of user has failed.
     fn become_again(&mut self, before: SavedIdentity) {
         let SavedIdentity {
             routing,
@@ -267,12 +268,12 @@ impl PooledSession {
         self.identity.replace_account(account_login);
         self.mode = mode;
         self.sql_state.return_to(sql_state);
-        // It has been let in before.
+        // The former account has been admitted before, so its limit of sessions is not checked again.
         let _ = self.identity.introduce(None);
         self.note_account();
     }
 
-    /// Tells what the worker shows of the session whose it is.
+    /// Updates the user, the account and the pooling mode that the worker shows for this session.
     pub fn note_account(&self) {
         self.note_wait_timeout();
         self.control.change_info(|info| {
@@ -284,7 +285,7 @@ impl PooledSession {
         });
     }
 
-    /// Why a client that has proven the account may not become it.
+    /// Returns why a client with the right password may not become this account. `None`: the client may.
     fn change_denial(
         &self,
         account: &KnownAccount,
@@ -316,7 +317,7 @@ impl PooledSession {
         )
         .await;
         let candidate = Candidate {
-            // MySQL asks again, whatever it was answered.
+            // MySQL asks the client for its authentication again, whatever the client has answered.
             plugin: wish.plugin.map(|plugin| match self.is_mariadb() {
                 true => plugin,
                 false => b"",
@@ -334,7 +335,7 @@ impl PooledSession {
         examine(&self.env.relay.login.shared.own_key, stream, verdict).await
     }
 
-    /// Examines a client whose user has no account, and refuses it whatever it shows.
+    /// Examines a client whose user has no account, and refuses the client whatever its answer is.
     async fn refuse_login(
         &self,
         stream: &mut PacketStream,
@@ -351,7 +352,7 @@ impl PooledSession {
         self.deny_change(denial, wish.user).await
     }
 
-    /// From here on the session is another account's. Returns what it was before.
+    /// Makes the session another account's. Returns what the session was before.
     fn become_account(
         &mut self,
         account: Arc<KnownAccount>,
@@ -443,11 +444,11 @@ struct SavedIdentity {
     sql_state: SavedSqlState,
 }
 
-/// How a change of user has ended well.
+/// How a successful change of user has ended.
 enum Changed {
-    /// The session is another account's, and pooled.
+    /// The session belongs to the new account, and is pooled.
     Here,
-    /// A backend has let the client in, and the client knows.
+    /// A backend has accepted the login, and the client has had the reply.
     There(Box<(Greeted, Agreement)>),
 }
 

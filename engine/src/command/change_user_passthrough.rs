@@ -1,5 +1,5 @@
-//! COM_CHANGE_USER to an account that only a backend can judge: from then on the session has a
-//! connection of its own, and is relayed.
+//! COM_CHANGE_USER to an account whose login only a backend can examine. Afterwards the session has a connection of its
+//! own, and is relayed.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use relay::outcome::{After, Relayed};
 use relay::relay_env::SessionContext;
 use relay::relayed_session::{BackendEnd, ClientEnd, join};
 
-/// What clients usually say; no server holds them to it.
+/// The value that clients usually send; no server enforces it.
 const PACKET_BYTES_MAX: u32 = 1 << 24;
 
 impl PooledSession {
-    /// Lets a backend judge. After an error the client has been told nothing, unless by the backend.
+    /// Lets a backend examine the login. After an error the client has had no reply, unless from the backend.
     pub(crate) async fn authenticate_through(
         &self,
         stream: &mut PacketStream,
@@ -65,7 +65,7 @@ impl PooledSession {
         pass_on.run(response).await
     }
 
-    /// The backend has let the client in, and the client knows.
+    /// Goes over to the relay, after a backend has accepted the login and the client has had the reply.
     pub(crate) fn change_over(
         &mut self,
         greeted: Greeted,
@@ -86,7 +86,7 @@ impl PooledSession {
             backend: Arc::clone(&backend),
         };
         let relay = join(context, client, server, &agreement)?;
-        // From here on the server sees to that.
+        // From here on the server enforces `wait_timeout`.
         self.control.may_wait(None);
         self.routing.leave_home();
         self.identity.leave_account();

@@ -5,7 +5,7 @@ use sql::{Facts, StatementKind, Uses};
 
 use crate::session::PooledSession;
 
-/// Names of files in prepared texts that a session keeps.
+/// The most names of files in prepared texts that a session keeps.
 const NAMES_MAX: usize = 256;
 
 impl PooledSession {

@@ -19,7 +19,7 @@ use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 impl PooledSession {
-    /// COM_STMT_FETCH: of a cursor, whose connection the session holds.
+    /// COM_STMT_FETCH: reads rows of a cursor, whose connection the session holds.
     pub(crate) async fn fetch(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let argument = incoming.argument().into_owned();
         let Ok(number) = statement_id(&argument) else {
@@ -47,7 +47,7 @@ impl PooledSession {
         self.send_command(command, once).await
     }
 
-    /// There is such a statement and no cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or no statement.
+    /// Answers a FETCH of a statement without a cursor (`ER_STMT_HAS_NO_OPEN_CURSOR`), or of an unknown statement.
     async fn no_cursor(&mut self, sequence: u8, number: u32) -> Result<After, SessionError> {
         let Some(id) = self.sql_state.statements().resolve(number) else {
             return self
@@ -65,7 +65,8 @@ impl PooledSession {
         if let Err(failure) = self.hold(CommandTarget::Same).await {
             return self.refuse(&failure, sequence);
         }
-        // What has to be prepared there first would change what it adds to.
+        // The statement may have to be prepared there first, which would change the warning list that the error is
+        // added to.
         self.keep_past().await;
         let before = *self.sql_state.session().diagnostics();
         let prepared = self.backend_statement(&key, &Needs::NONE).await;
@@ -85,7 +86,7 @@ impl PooledSession {
         after
     }
 
-    /// Closes a statement's cursor on the backend: the statement goes with it.
+    /// Closes a statement's cursor on the backend, and the backend's statement with it.
     pub(crate) fn end_cursor_of(&mut self, id: ClientStatementId) {
         if let Some(key) = self.sql_state.close_cursor(id) {
             self.held.close_prepared(&key);

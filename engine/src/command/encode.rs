@@ -23,7 +23,7 @@ pub(super) struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// A text goes as it came.
+    /// A text goes to the backend unchanged.
     pub(super) fn of_text(query: &'a QueryCommand) -> Self {
         let incoming = query.incoming();
         Self {
@@ -33,7 +33,7 @@ impl<'a> Encoded<'a> {
     }
 }
 
-/// What the server says of the statement before it can run: it cannot be prepared there.
+/// The server's reply that refuses to prepare what a statement needs.
 pub(super) type Refused = Box<OwnReply>;
 
 impl PooledSession {
@@ -50,7 +50,7 @@ impl PooledSession {
                 None => Ok(Encoded::of_text(query)),
             });
         }
-        // A procedure may run them.
+        // A procedure may run statements that were prepared from text.
         self.make_texts(needs).await?;
         let id = match self.prepared_id(statement, needs).await? {
             Ok(id) => id,
@@ -83,8 +83,8 @@ impl PooledSession {
         }
     }
 
-    /// An EXECUTE with the backend's id, behind its long data. The types are sent along where the server may have
-    /// others.
+    /// Encodes an EXECUTE with the backend's id, after its long data. The types are sent along if the server may have
+    /// other types.
     fn encode_execution<'s>(
         &mut self,
         executing: &Executing<'_>,
@@ -118,7 +118,7 @@ impl PooledSession {
         })
     }
 
-    /// A statement was not sent after all: the server has not seen its types, and it is at rest.
+    /// Notes that a statement was not sent: the server has not seen its types, and it is not in use.
     pub(super) fn was_not_sent(&mut self, statement: &Statement<'_>) {
         if let Some((_, key)) = statement.prepared() {
             self.held.unbind(key);
@@ -126,10 +126,10 @@ impl PooledSession {
         }
     }
 
-    /// What MySQL makes of parameters, and of long data above all, depends on the types that they had before:
-    /// some it converts to those, for others it prepares a statement again by itself. One to which others have
-    /// given types that this client has never used is closed, so that it is prepared anew; so is one whose
-    /// last types are others', where there is long data.
+    /// MySQL treats parameters, and above all long data, according to the types that the statement had before: it
+    /// converts some values, and prepares the statement again for others. So a statement that other sessions have
+    /// executed with types that this client has never used is closed, and prepared anew. With long data the same holds
+    /// for a statement whose last types are another session's.
     fn forget_others_types(&mut self, executing: &Executing<'_>) {
         let statement = self.sql_state.statements().statement(executing.id);
         let (Some(statement), Some(conn)) = (statement, self.held.connection()) else {

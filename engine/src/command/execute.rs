@@ -1,5 +1,5 @@
-//! COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE: what they execute and with which parameters; and the statement behind
-//! its execution.
+//! COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE: finds the statement and its parameters, runs it, and updates the
+//! prepared statement afterwards.
 
 use std::rc::Rc;
 
@@ -46,7 +46,7 @@ impl PooledSession {
         {
             return self.refuse(&failure, incoming.sequence);
         }
-        // What is refused from here on counts as an execution that has failed.
+        // If the execution is refused from here on, it counts as one that has failed.
         self.note_execution_of(&key, incoming.packets.len());
         let Ok(execute) = Execute::decode(&argument, self.client.capabilities(), parameter_count)
         else {
@@ -91,7 +91,7 @@ impl PooledSession {
             Ok(named) => named,
             Err(after) => return Ok(after),
         };
-        // The server forgets long data that was sent for it: all values are rows'.
+        // The server discards long data for this statement, because all values come with the rows.
         drop(self.sql_state.statements_mut().take_long_data(named.id));
         self.end_cursor_of(named.id);
         if named.key.text.bytes().len() > READ_HERE_BYTES_MAX
@@ -111,7 +111,7 @@ impl PooledSession {
         Ok(self.run_statement(&mut statement).await?.after)
     }
 
-    /// The statement that a command names. The inner error: there is none, and the client knows.
+    /// The statement that a command names. The inner error: there is no such statement, and the client knows.
     async fn named_statement(
         &mut self,
         incoming: &Incoming,
@@ -146,7 +146,7 @@ impl PooledSession {
         self.reply_error(incoming.sequence, error);
     }
 
-    /// Keeps in mind which types the client gives its parameters. Returned: those of this execution.
+    /// Notes the types that the client gives its parameters. Returns the types of this execution.
     fn note_types(&mut self, id: ClientStatementId, execute: &Execute<'_>) -> Option<Rc<[u8]>> {
         let statement = self.sql_state.statements_mut().statement_mut(id)?;
         statement.former_types.clone_from(&statement.types);
@@ -160,7 +160,7 @@ impl PooledSession {
         statement.types.clone()
     }
 
-    /// The query attributes of an execution; none where they are malformed, which the server refuses.
+    /// The query attributes of an execution. None if they are malformed: the server refuses the execution.
     fn attributes_of<'a>(
         &self,
         execute: &Execute<'a>,
@@ -176,7 +176,7 @@ impl PooledSession {
         attributes.unwrap_or_default()
     }
 
-    /// Goes to the schema that a statement was prepared in, and returns the session's own.
+    /// Switches to the schema that a statement was prepared in. Returns the session's own schema, if it is another one.
     pub(crate) async fn visit(&mut self, key: &StatementKey) -> Option<Rc<[u8]>> {
         if key.values.schema() != self.sql_state.session().values().schema() {
             Box::pin(self.settle_doubts()).await;
@@ -187,7 +187,7 @@ impl PooledSession {
             .visit(table, key.values.schema())
     }
 
-    /// Back to the session's own schema, where it has left it.
+    /// Switches back to the session's own schema, if the session has left it.
     pub(crate) fn return_to(&mut self, schema: Option<Rc<[u8]>>) {
         if let Some(schema) = schema {
             self.sql_state
@@ -196,7 +196,7 @@ impl PooledSession {
         }
     }
 
-    /// The statement's id on the session's connection; prepared there if need be.
+    /// Returns the statement's id on the session's connection, and prepares the statement there if necessary.
     pub(crate) async fn backend_statement(
         &mut self,
         key: &StatementKey,
@@ -216,7 +216,7 @@ impl PooledSession {
         }
         let flags = done.tally.status.unwrap_or_default();
         match done.outcome {
-            // It stays in use as long as its cursor is open.
+            // The statement stays in use as long as its cursor is open.
             Outcome::Ok if flags.contains(wire::StatusFlags::CURSOR_EXISTS) => {
                 self.sql_state.open_cursor(id, key.clone());
                 return;
@@ -232,7 +232,7 @@ impl PooledSession {
             Outcome::Err(_) => self.held.unbind(key),
         }
         match key.cursor {
-            // It wanted a cursor and got none; it is of no use to others.
+            // The statement wanted a cursor and got none, so other sessions cannot use it.
             Some(_) => self.held.close_prepared(key),
             None => self.held.finish_prepared(key),
         }
@@ -246,5 +246,5 @@ struct NamedStatement {
     parameter_count: u16,
 }
 
-/// The flags of an EXECUTE that ask for a cursor of whatever kind.
-const CURSOR_TYPES: u8 = 0b111;
+/// The flags of an EXECUTE that ask for a cursor, of any type.
+pub(crate) const CURSOR_TYPES: u8 = 0b111;

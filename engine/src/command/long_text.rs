@@ -16,7 +16,7 @@ use link::text_reader::READ_HERE_BYTES_MAX;
 use registry::memory_bound::memory_full;
 
 impl PooledSession {
-    /// Has facts and digest of a query read before its turn.
+    /// Has the facts and the digest of a query read before the query runs.
     pub(crate) async fn read_ahead(&mut self, query: &mut QueryCommand) -> Result<(), Failure> {
         let is_whole = query.command_part == CommandPart::Whole;
         if is_whole && !self.has_memory_for_bytes(query.held_bytes()) {
@@ -28,7 +28,7 @@ impl PooledSession {
             .await
     }
 
-    /// Puts another text in the place of a query's.
+    /// Replaces the text of a query.
     pub(crate) async fn replace_text(&self, query: &mut QueryCommand, text: &[u8]) {
         let flags = self.sql_state.session().flags();
         let reader = (&self.env.text_reader, &self.control.memory);
@@ -63,7 +63,7 @@ impl PooledSession {
         self.wait_unless_killed(read).await.map(Some)
     }
 
-    /// What a text says, however long it is.
+    /// Reads the facts of a text, however long it is.
     pub(crate) async fn facts_of(&mut self, text: &mut Vec<u8>) -> Result<Facts, Failure> {
         let long = self.read_if_long(text).await?;
         let flags = self.sql_state.session().flags();

@@ -1,5 +1,5 @@
-//! Commands that a pooled session has no memory for: the process keeps as many bytes as it may. The rest of the command
-//! is read and thrown away, so that the session can go on.
+//! Commands for which there is no memory, because the process already keeps as many bytes as it may. The rest of the
+//! command is read and discarded, so that the session can go on.
 
 use link::client_command::{EndOf, Passage};
 use link::memory::Purpose;
@@ -10,23 +10,23 @@ use link::failure::{Failure, FailureKind};
 use registry::memory_bound::{log_refused, memory_full};
 use relay::outcome::SessionError;
 
-/// What stands in front of long data: the header of the packet, the command, and the statement's id.
+/// The bytes of the statement's id: after the header of the packet, and the command.
 const LONG_DATA_ID: std::ops::Range<usize> = 5..9;
 
 impl PooledSession {
-    /// Counts what has come of a command that is not whole yet. False: it is refused.
+    /// Counts the bytes of a command that is not whole yet. False: the command is refused.
     pub(crate) fn has_memory_for_command(&self) -> bool {
         self.has_memory_for_bytes(0)
     }
 
-    /// The same with so many bytes of a command that is whole.
+    /// Counts these bytes, and this many further bytes of a command that is whole. False: the command is refused.
     pub(crate) fn has_memory_for_bytes(&self, bytes: usize) -> bool {
         let bytes = self.client.held_bytes() + bytes;
         self.control.memory.keep(Purpose::Command, bytes)
             || self.env.relay.sessions.makes_room(&self.control)
     }
 
-    /// Nothing of a command is kept any more.
+    /// Notes that no bytes of a command are kept any more.
     pub(crate) fn keeps_no_command(&self) {
         let memory = &self.control.memory;
         memory.keep(Purpose::Command, self.client.inbox().held_bytes());
@@ -41,7 +41,7 @@ impl PooledSession {
     pub(crate) async fn refuse_next_command(&mut self) -> Result<(), SessionError> {
         let command = self.client.inbox().peek();
         let statement = self.client.inbox().bytes_at(LONG_DATA_ID);
-        // The first step of what follows frees the inbox.
+        // The first step of what follows frees the inbox, so its bytes are not counted.
         let packed = self.client.leg().transport.held_bytes();
         self.control.memory.keep(Purpose::Command, packed);
         let passage = self.swallow(Passage::of(EndOf::Payload, 0)).await;
@@ -56,13 +56,13 @@ impl PooledSession {
             return Err(SessionError::new(failure, None));
         }
         match command {
-            // It has no reply: its EXECUTE fails.
+            // This command has no reply, so its EXECUTE fails instead.
             Some(Command::STMT_SEND_LONG_DATA) => {
                 let number = statement.and_then(|id| id.try_into().ok());
                 self.refuse_long_data(number.map(u32::from_le_bytes));
                 return Ok(());
             }
-            // As by a server: a failed change of user ends the session.
+            // As at a server, a failed change of user ends the session.
             Some(Command::CHANGE_USER) => {
                 return Err(SessionError::new(
                     memory_full("the command"),
@@ -77,7 +77,7 @@ impl PooledSession {
         Ok(())
     }
 
-    /// Counts the long data. Without room for it the EXECUTE fails.
+    /// Counts the bytes of long data. If there is no memory for them, the EXECUTE fails.
     pub(crate) fn count_long_data(&mut self, number: u32) {
         let bytes = self.sql_state.statements().long_data_bytes();
         if !self.control.memory.keep(Purpose::LongData, bytes)

@@ -1,4 +1,4 @@
-//! Commands that a pooled session does not know: those of replication, and bytes that mean nothing.
+//! Commands that a pooled session does not know: those of replication, and unknown ones.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use link::client_command::Incoming;
 use relay::outcome::{After, SessionError};
 
 impl PooledSession {
-    /// A command that is none of a pooled session's.
+    /// Handles a command that pooled sessions do not know.
     pub(crate) async fn other_command(
         &mut self,
         incoming: Incoming,
@@ -28,7 +28,7 @@ impl PooledSession {
             return Ok(After::Next);
         }
         if self.has_scripts() {
-            // Relayed, it would be out of their sight.
+            // Scripts would not see the commands of a relayed session.
             self.reply_error(sequence, &errors::replication_with_script());
             return Ok(After::Next);
         }
@@ -38,7 +38,7 @@ impl PooledSession {
         }
     }
 
-    /// An error of the proxy's own is put down as if a server had made it, in place of what was there.
+    /// Puts an error of the proxy into the warning list as its only entry, as if a server had reported it.
     async fn put_down_only(&mut self, error: &ProxyError) {
         if let Some(empty) = self.ask_empty_list().await {
             let mut list = Diagnostics::clone(&empty);

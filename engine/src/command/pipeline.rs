@@ -1,5 +1,6 @@
-//! The way of every statement: whether it is answered here, what rules say, where it goes, over a shared lane or a
-//! connection of the session's own, and again elsewhere if that breaks and does no harm.
+//! The steps of every statement: whether the proxy answers it, what rules say, where it goes, over a shared lane or a
+//! connection of the session's own. If the connection breaks, the statement is sent again elsewhere, if that does no
+//! harm.
 //!
 //! ```text
 //!   understood ─► answered here? ─► rules ─► target ─► lane? ─► acquire ─► restore ─► run ─► observe ─► ended
@@ -39,7 +40,7 @@ use relay::outcome::{After, SessionError};
 use session::effect::{Effect, effect_of};
 
 impl PooledSession {
-    /// Takes a statement that is understood to the end of its reply.
+    /// Runs a statement whose facts are known, up to the end of its reply.
     pub(crate) async fn run_statement(
         &mut self,
         statement: &mut Statement<'_>,
@@ -66,7 +67,7 @@ impl PooledSession {
         Ok(ending)
     }
 
-    /// Takes a statement to a backend that nothing but a backend can answer.
+    /// Sends a statement that only a backend can answer.
     pub(crate) async fn send_to_backend(
         &mut self,
         statement: &mut Statement<'_>,
@@ -87,14 +88,14 @@ impl PooledSession {
             let refused = self.refuse(&failure, statement.sequence());
             return refused.map(Ending::last);
         }
-        // The first statement of a transaction waits for its turn as its BEGIN would have waited.
+        // The first statement of a transaction waits in the queue where its BEGIN would have waited.
         let command_target = self.target_of_transaction(command_target);
         let repeat = self.repeat_of(effect_of(statement.facts()), command_target);
         let (on_lane, follow_up) = self.try_lane(statement, command_target).await?;
         self.deliver(statement, repeat, on_lane, follow_up).await
     }
 
-    /// Takes a command to a backend that runs no statement.
+    /// Sends a command that runs no statement to a backend.
     pub(crate) async fn send_command(
         &mut self,
         command: BackendCommand<'_>,
@@ -107,7 +108,8 @@ impl PooledSession {
         Ok(ending.await?.after)
     }
 
-    /// Over a connection of the session's own, and again elsewhere if that breaks and does no harm.
+    /// Runs a statement on a connection of the session's own. If that breaks, sends it again elsewhere, if that does no
+    /// harm.
     async fn deliver(
         &mut self,
         statement: &mut Statement<'_>,
@@ -159,8 +161,8 @@ impl PooledSession {
         }
     }
 
-    /// Runs a statement on the session's connection. The inner error is the server's own, about what the statement
-    /// needs.
+    /// Runs a statement on the session's connection. The inner error is the server's reply to what the statement needs
+    /// first.
     pub(crate) async fn run_here(
         &mut self,
         statement: &mut Statement<'_>,
@@ -187,7 +189,7 @@ impl PooledSession {
         outcome
     }
 
-    /// The same in the schema that the statement was prepared in.
+    /// Runs the statement when the session is in the schema that the statement was prepared in.
     async fn run_in_schema(
         &mut self,
         statement: &Statement<'_>,
@@ -215,7 +217,7 @@ impl PooledSession {
             return Err(cut);
         }
         if facts.kind == StatementKind::Install {
-            // A statement that is kept prepared may hold the plugin.
+            // A prepared statement that a connection keeps may hold the plugin.
             Box::pin(self.close_kept()).await;
         }
         let begins = self.begins_movable(facts);
@@ -252,7 +254,7 @@ impl PooledSession {
         outcome.map(Ok)
     }
 
-    /// The schema history may ask for the session that changed an object over this connection.
+    /// Notes which session runs a statement on this connection, for the schema history.
     #[inline]
     fn note_origin(&self, statement: &Statement<'_>) {
         let origins = &self.env.relay.origins;
@@ -267,7 +269,7 @@ impl PooledSession {
         }
     }
 
-    /// Takes into account what the statement does beyond what its text says, as far as that is known.
+    /// Adds to the statement's facts what is known about it beyond its text.
     fn doubt(&self, statement: &mut Statement<'_>) {
         self.name_hidden_objects(statement);
         if self.is_like_refused(statement.facts(), || self.digest_of(statement)) {
@@ -275,16 +277,16 @@ impl PooledSession {
         }
     }
 
-    /// Where it goes.
+    /// The target of a statement.
     fn target(&mut self, statement: &Statement<'_>) -> CommandTarget {
         let facts = statement.facts();
         match statement {
-            // A cursor would keep the session from its primary.
+            // A cursor would keep the session at a replica.
             Statement::Execution(executing) if executing.key.cursor.is_some() => {
                 self.home_target(facts)
             }
             Statement::Bulk(_) => self.home_target(facts),
-            // Another part may write, and what is prepared may not be BEGIN.
+            // In a command of several statements another part may write, and a prepared statement may not be a BEGIN.
             _ => match self.command_target(facts) {
                 CommandTarget::Optimistic if !statement.is_text_alone() => CommandTarget::Home,
                 command_target => command_target,
@@ -292,7 +294,7 @@ impl PooledSession {
         }
     }
 
-    /// It has had its reply, on the session's connection.
+    /// Ends a statement that has had its reply on the session's connection.
     async fn statement_ended(
         &mut self,
         statement: &mut Statement<'_>,
@@ -328,7 +330,7 @@ impl PooledSession {
         Ok(Ending::of(done))
     }
 
-    /// Something broke. None: it is sent again; otherwise the client knows.
+    /// Handles a cut of the exchange. `None`: the statement is sent again. `Some`: the client has its reply.
     async fn was_cut(
         &mut self,
         statement: &mut Statement<'_>,

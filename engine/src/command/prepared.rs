@@ -1,5 +1,5 @@
-//! Prepared statements: the client's ids are the session's, the backends' are their connections'. A
-//! statement is prepared on a connection when it is first needed there, whoever asks.
+//! Prepared statements. The client's ids belong to its session, the backends' ids to their connections. A statement is
+//! prepared on a connection when a session first needs it there.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -30,7 +30,7 @@ use link::query_command::Carries;
 use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
-/// Flags that say how a session's transaction stands.
+/// The status flags about a session's transaction.
 const OF_TRANSACTION: StatusFlags = StatusFlags(
     StatusFlags::IN_TRANS.0 | StatusFlags::IN_TRANS_READONLY.0 | StatusFlags::AUTOCOMMIT.0,
 );
@@ -68,7 +68,7 @@ impl PooledSession {
             }
         }
         let epoch = self.env.pool_env.shared.definitions_epoch();
-        // MySQL refuses to prepare what may write in a transaction that only reads.
+        // In a read-only transaction, MySQL refuses to prepare a statement that may write.
         let only_reads = self
             .client
             .status()
@@ -99,7 +99,7 @@ impl PooledSession {
             .await
     }
 
-    /// What is known of a text that is to be prepared; `ahead`: what was read of it already.
+    /// The key of a text that is to be prepared. `ahead`: the analysis of the text, if it was read before.
     pub(crate) async fn statement_key(
         &mut self,
         text: &[u8],
@@ -137,7 +137,7 @@ impl PooledSession {
         )
     }
 
-    /// The client's own id for a statement, and what a server says of it.
+    /// Gives the statement an id for the client, and sends the client the server's reply to PREPARE with that id.
     pub(crate) fn reply_prepared(
         &mut self,
         sequence: u8,
@@ -156,7 +156,7 @@ impl PooledSession {
                 self.control.memory.note_more(bytes);
                 let mut packets = definitions.packets.to_vec();
                 patch_statement_id(&mut packets[HEADER_BYTES..], id.number());
-                // They may have been heard in a transaction, or by another session.
+                // The flags in these packets may come from within a transaction, or from another session.
                 patch_eof_flags(&mut packets, OF_TRANSACTION, self.client.status());
                 self.reply_renumbered(sequence, packets);
             }
@@ -176,7 +176,7 @@ impl PooledSession {
         After::Next
     }
 
-    /// A statement could not be prepared where its client's command needs it: the server's words.
+    /// Sends the server's error to a client whose command needs a statement that the server does not prepare.
     pub(crate) fn pass_error(&mut self, sequence: u8, own: &OwnReply) {
         let error = own.payloads().last().unwrap_or_default().to_vec();
         self.note_failed(&error, self.held.backend().map(|backend| backend.id));
@@ -186,8 +186,8 @@ impl PooledSession {
             .note(self.sql_state.session().diagnostics(), &own.tally);
     }
 
-    /// Prepares a statement on the session's connection, in the state that it belongs to. The inner
-    /// error is the server's own.
+    /// Prepares a statement on the session's connection, in the state that the client has prepared it in. The inner
+    /// error is the server's reply.
     pub(crate) async fn prepare_there(
         &mut self,
         key: &StatementKey,
@@ -221,7 +221,7 @@ impl PooledSession {
         outcome
     }
 
-    /// The same in the session's own state.
+    /// Prepares the statement in the state that the session has now.
     async fn prepare_in_state(
         &mut self,
         conn: &mut BackendConn,
@@ -270,7 +270,8 @@ impl PooledSession {
             packets: own.bytes.as_slice().into(),
             epoch: self.env.pool_env.shared.definitions_epoch(),
         });
-        // What it warns of has to be on the connection, to be asked for.
+        // If the server warns, the next PREPARE has to run on a connection again, so that its warnings can be asked
+        // for.
         if key.cursor.is_none() && warnings == 0 {
             self.env.pool_env.store.define(key, &definitions);
         }
@@ -280,7 +281,7 @@ impl PooledSession {
         Ok(Ok((id, definitions)))
     }
 
-    /// COM_STMT_RESET: long data is forgotten, a cursor closed.
+    /// COM_STMT_RESET: discards the statement's long data, and closes its cursor.
     pub(crate) async fn reset_statement(
         &mut self,
         incoming: Incoming,
@@ -335,7 +336,7 @@ impl PooledSession {
         }
     }
 
-    /// What was wrong with long data is told at EXECUTE, in the servers' words.
+    /// The error of a wrong COM_STMT_SEND_LONG_DATA, which the client gets at EXECUTE, in the servers' words.
     pub(crate) fn long_data_fault(&self, fault: &LongDataFault) -> ProxyError {
         match fault {
             LongDataFault::NoSuchParameter(_) => {
@@ -348,7 +349,7 @@ impl PooledSession {
         }
     }
 
-    /// How the server calls the function that did not find a statement.
+    /// The name of the server's function that does not find a statement, as its error quotes it.
     pub(crate) fn server_function(
         &self,
         mariadb: &'static str,
@@ -361,7 +362,7 @@ impl PooledSession {
     }
 }
 
-/// Whether a statement changes what statements are prepared as.
+/// Whether a statement may change the definitions of prepared statements.
 pub(crate) fn defines(facts: &sql::Facts) -> bool {
     facts.effects.has(Effects::ANYTHING)
         || matches!(
@@ -373,7 +374,7 @@ pub(crate) fn defines(facts: &sql::Facts) -> bool {
         )
 }
 
-/// A command about a statement, by the backend's id.
+/// The packets of a command that names a statement by the backend's id.
 pub(crate) fn with_id(command: Command, argument: &[u8], id: BackendStatementId) -> Vec<u8> {
     let mut packets = own_command(command, argument);
     patch_statement_id(&mut packets[HEADER_BYTES..], id.0);

@@ -40,7 +40,7 @@ impl PooledSession {
         Ok(ending?.after)
     }
 
-    /// A command, or one of its statements.
+    /// Runs a command, or one of its statements.
     async fn run_query(&mut self, query: &mut QueryCommand) -> Result<Ending, SessionError> {
         if query.awaits_reader()
             && let Err(failure) = Box::pin(self.read_ahead(query)).await
@@ -52,14 +52,14 @@ impl PooledSession {
         self.run_statement(&mut Statement::Text(query)).await
     }
 
-    /// Keeps a command's memory for the next one.
+    /// Keeps a command's buffers for the next command.
     fn reuse(&self, query: QueryCommand) {
         let (facts, packets) = query.into_memory();
         self.env.pool_env.store.return_facts(facts);
         self.env.pool_env.store.return_bytes(packets);
     }
 
-    /// Reads what the text says.
+    /// Reads the facts and the digest of the text.
     fn understand(&mut self, query: &mut QueryCommand) {
         let bytes = query.incoming().packets.len();
         let digest = match self.note_read_ahead(query) {
@@ -80,8 +80,8 @@ impl PooledSession {
         }
     }
 
-    /// Reads the facts of a statement's text, and its digest along with them where that will be wanted:
-    /// where it may use a lane, by how it begins, and where rules look at digests.
+    /// Reads the facts of a statement's text, and its digest if that will be wanted: if the statement may use a lane,
+    /// judging by its first letter, or if rules look at digests.
     fn read_facts(&mut self, facts: &mut Facts, text: &[u8], bytes: usize) -> Option<u64> {
         let first = text.trim_ascii_start().first();
         let may_use =
@@ -90,7 +90,7 @@ impl PooledSession {
         self.read_digest(facts, text, bytes, may_use || for_rules)
     }
 
-    /// Takes a statement for a read whose functions are declared to read only.
+    /// Treats a statement as a read if its functions are declared to read only.
     #[inline]
     pub fn trust(&self, facts: &mut Facts, text: &[u8]) {
         if facts.marks.has(sql::Marks::UNKNOWN_FUNCTION) {
@@ -113,8 +113,8 @@ impl PooledSession {
         Some(Ending::last(After::Next))
     }
 
-    /// Several statements of which one asks about what was before, or kills: one after the other, as the servers
-    /// run them, up to the last or to an error.
+    /// Runs several statements of which one kills, or asks about the statement before it: one after the other, as the
+    /// servers do, up to the last one or to an error.
     pub(crate) async fn run_in_parts(
         &mut self,
         query: &QueryCommand,
@@ -152,38 +152,37 @@ impl PooledSession {
         digest.unwrap_or_else(|| self.env.lanes.digest(statement.text(), flags))
     }
 
-    /// A SET of what the client is told of holds for its own reply.
+    /// Applies a SET of the session tracking settings now, because it holds for its own reply.
     pub(crate) fn apply_set(&mut self, query: &mut QueryCommand) {
         if query.former_settings.is_none() {
             query.former_settings = self.set_settings(query);
         }
     }
 
-    /// The SET has failed: the client is told what it was told before.
+    /// Restores the session tracking settings after a SET that has failed.
     pub(crate) fn undo_settings(&mut self, query: &mut QueryCommand) {
         if let Some(former) = query.former_settings.take() {
             self.tracking.undo_set(former);
         }
     }
 
-    /// Returned: what the client was told before.
+    /// Returns the former session tracking settings, if they change.
     fn set_settings(&mut self, query: &QueryCommand) -> Option<Rc<SessionTrackSettings>> {
         let conn = self.held.connection()?;
         let (facts, text) = (&query.facts, query.text());
         self.tracking.apply_set(&conn.track_settings, facts, text)
     }
 
-    /// COMMIT RELEASE: the server has closed the connection behind its OK, and so it is with the
-    /// client's.
+    /// COMMIT RELEASE: the server has closed its connection after the OK, so the proxy closes the client's.
     pub(crate) async fn released(&mut self) -> Result<After, SessionError> {
         self.drop_lease(pool::CloseReason::Ended);
-        // A client that has gone is no longer interested.
+        // An error does not matter, because the session ends anyway.
         let _ = self.client.leg_mut().drained().await;
         Ok(After::Ended(link::session_end::SessionEnd::BackendClosed))
     }
 
-    /// After a statement: what it changed, by the server's word and its text.
-    /// It is returned where it is due to be explained.
+    /// Notes what a statement changed, by the server's reply and by the text. Returns the statement if it is due to be
+    /// explained.
     pub(crate) fn observe(
         &mut self,
         command: Command,
@@ -202,7 +201,7 @@ impl PooledSession {
         due
     }
 
-    /// A command whose payload does not hold what it must: the servers' own answer.
+    /// Answers a command whose payload is malformed, with the servers' error.
     pub(crate) fn malformed(&mut self, sequence: u8) -> Result<After, SessionError> {
         self.reply_error(sequence, &wire::errors::malformed_packet());
         Ok(After::Next)

@@ -11,7 +11,7 @@ use command::job::{Haste, Job};
 use command::statement::{BackendCommand, CommandTask};
 
 impl PooledSession {
-    /// Runs it. The inner error is the server's own, about what is to be prepared.
+    /// Runs the command. The inner error is the server's reply about what is to be prepared.
     pub(crate) async fn run_command(
         &mut self,
         command: &BackendCommand<'_>,
@@ -52,7 +52,7 @@ impl PooledSession {
         }
     }
 
-    /// It has had its reply.
+    /// Ends a command that has had its reply.
     pub(crate) fn command_ended(&mut self, command: &BackendCommand<'_>, done: &Done) {
         if let CommandTask::Fetch(cursor, _) = command.task {
             let flags = done.tally.status.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The commands that are neither statements nor prepared ones.
+//! The commands that are neither statements nor about prepared statements.
 
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
 impl PooledSession {
-    /// COM_RESET_CONNECTION: the session begins anew; what it held ends on its connection.
+    /// COM_RESET_CONNECTION: the session begins anew, and its state on the held connection ends.
     pub(crate) async fn reset(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.begin_anew().await;
         self.take_server_collation();
@@ -44,13 +44,13 @@ impl PooledSession {
             return;
         }
         self.identity.set_collation(collation);
-        // A connection of the former kind is not alike any more.
+        // The collation is part of the connection's key, so the session cannot keep this connection.
         self.give_back();
     }
 
-    /// Forgets all that the session has made of itself. A connection that it held is reset: its
-    /// transaction is rolled back, its locks and temporary tables go. A connection with a distributed
-    /// transaction is closed instead, because a server keeps a prepared one then.
+    /// Discards all state of the session. A connection that it holds is reset, which rolls back its transaction, and
+    /// removes its locks and temporary tables. A connection with a distributed transaction is closed instead, because a
+    /// server keeps a prepared one then.
     pub(crate) async fn begin_anew(&mut self) {
         self.sql_state.forget_statements();
         self.control.memory.note_less(usize::MAX);
@@ -61,7 +61,7 @@ impl PooledSession {
             let is_reset = lease.conn.reset(&self.env.pool_env).await;
             self.held.put(lease);
             if is_reset.is_err() {
-                // Closing it does the same.
+                // Closing the connection has the same effect.
                 self.drop_lease(CloseReason::Broken);
             }
         }
@@ -69,11 +69,11 @@ impl PooledSession {
             .session_mut()
             .reset(&self.env.pool_env.store.values);
         self.inherit();
-        // What its last connection knows is nobody's any more.
+        // The answers that its last connection knows are not needed any more.
         self.sql_state.forget_answers();
         self.client.set_status(StatusFlags::AUTOCOMMIT);
         self.routing.state_mut().note_begin(BeginProgress::Past);
-        // What it is told is what a login is told.
+        // Session tracking is the same as after a login.
         self.tracking.reset();
         self.note_wait_timeout();
     }
@@ -101,7 +101,7 @@ impl PooledSession {
             .await
     }
 
-    /// A command of which nothing but its reply matters.
+    /// Runs a command of which only the reply matters.
     pub(crate) async fn plain(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         self.through(incoming, CommandTarget::Home, Effect::Any, Haste::Write)
             .await
@@ -123,8 +123,8 @@ impl PooledSession {
         self.send_command(command, (effect, command_target)).await
     }
 
-    /// To MySQL a command that is no statement begins no list of warnings: it tells how long that is,
-    /// and adds to it.
+    /// Saves the warning list before a command that is no statement. MySQL keeps the list for such a command: the reply
+    /// counts its warnings, and the command adds to it.
     pub(crate) fn begin_outside_statements(&mut self) -> Outside {
         let conn = self.held.connection();
         let is_here =
@@ -140,7 +140,7 @@ impl PooledSession {
         }
     }
 
-    /// It is over; what it has added is put behind what there was.
+    /// Ends such a command: appends the warnings that it has added to the saved list.
     pub(crate) async fn end_outside_statements(&mut self, before: Outside) {
         let has_added = self.sql_state.session().diagnostics().list == List::Appended;
         if has_added && before.list.is_some() {
@@ -150,11 +150,11 @@ impl PooledSession {
 
     /// A command too long to be held: it is streamed, and what it does is not known.
     pub(crate) async fn large(&mut self, incoming: Incoming) -> Result<After, SessionError> {
-        // The packet under way has this id itself.
+        // The packet that is still being sent has this id.
         let next = incoming.sequence.wrapping_add(1);
         match incoming.command {
             Command::QUERY => {}
-            // Their ids must be changed, so they must be held.
+            // The proxy has to change the statement ids of these commands, so it must hold them whole.
             _ => {
                 let limit = self.settings.config.pool.long_data_bytes_max;
                 let error = wire::errors::command_too_large(incoming.command, limit);
@@ -173,7 +173,7 @@ impl PooledSession {
             Err(failure) => Err(failure),
         };
         if let Err(failure) = held {
-            // The rest of it is still to come, and nobody to take it.
+            // The rest of the command is still to come, and no backend takes it.
             return Err(SessionError::new(failure, Some(next)));
         }
         self.large_statement();
@@ -197,7 +197,7 @@ impl PooledSession {
         }
     }
 
-    /// The end of a session whose long statement was cut: the rest of it may be still to come.
+    /// Returns the end of a session whose long statement was cut. The rest of the statement may still be to come.
     fn cut_large(&mut self, cut: ExchangeError, sequence: u8) -> SessionError {
         if let Some(too_large) = self.passed_too_large(&cut) {
             return too_large;
@@ -213,8 +213,8 @@ impl PooledSession {
         }
     }
 
-    /// COM_SET_OPTION: several statements in one COM_QUERY, on or off. Capabilities are part of
-    /// what makes connections alike, so from now on the session uses others.
+    /// COM_SET_OPTION: several statements in one COM_QUERY, on or off. Capabilities are part of a connection's key, so
+    /// from now on the session uses other connections.
     pub(crate) async fn set_option(&mut self, incoming: Incoming) -> Result<After, SessionError> {
         let argument = incoming.argument().into_owned();
         let is_on = match argument
@@ -229,7 +229,8 @@ impl PooledSession {
             }
         };
         if self.held.has_connection() {
-            // It stays on its connection, which has to learn of it, and is of no use to others then.
+            // The session stays on its connection, where the server needs the command. No other session can use it
+            // afterwards.
             self.held.spoil();
             self.may_send_several(is_on);
             return self.plain(incoming).await;
@@ -251,7 +252,7 @@ impl PooledSession {
         self.identity.set_capability(several, is_on);
     }
 
-    /// Asks how many warnings an error has left, where it has yet to be known.
+    /// Asks how many warnings an error has left, if that is not known yet.
     pub(crate) async fn learn_count(&mut self) {
         if !self.is_mysql() || self.sql_state.session().diagnostics().ok_warnings.is_some() {
             return;
@@ -265,7 +266,7 @@ impl PooledSession {
         }
     }
 
-    /// What replies to commands that are no statements count: MySQL's the warnings of the statement
+    /// The number of warnings in replies to commands that are no statements. MySQL counts those of the statement
     /// before.
     pub(crate) fn standing_warnings(&self) -> Option<u16> {
         let left = self.sql_state.session().diagnostics();
@@ -297,9 +298,9 @@ impl PooledSession {
     }
 }
 
-/// What was known of the last statement, while a command runs that is none.
+/// The warnings of the last statement, saved while a command runs that is no statement.
 pub(crate) struct Outside {
-    /// How many warnings its reply counts, where its connection does not know.
+    /// The number of warnings that its reply counts, if the connection does not know it.
     pub warnings: Option<u16>,
     list: Option<Rc<Diagnostics>>,
 }

@@ -1,5 +1,5 @@
-//! Statements prepared from SQL text: before EXECUTE they are prepared where it is going to run, and
-//! others' of the same name are dropped there.
+//! Statements prepared from SQL text. Before an EXECUTE they are prepared on the connection where it runs, and other
+//! sessions' statements with the same name are dropped there.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use backend::connection_error::ConnectionError;
 use backend::exchange_outcome::ExchangeError;
 use backend::own_reply::OwnReply;
 
-/// Drops statements with these names on a connection; there need not be any.
+/// Drops statements with these names on a connection. They need not exist.
 pub(crate) async fn drop_texts(
     env: &EngineEnv,
     conn: &mut BackendConn,
@@ -30,8 +30,8 @@ pub(crate) async fn drop_texts(
 }
 
 impl PooledSession {
-    /// Sees to it that the session's connection has the statements that a command may run, and under
-    /// the names that it may use no others'. What the server has against one of them is returned.
+    /// Makes sure that the session's connection has the prepared statements that a command may run, and no other
+    /// sessions' statements under names that it may use. Returns the server's error about one of them.
     pub(crate) async fn make_texts(
         &mut self,
         needs: &Needs,
@@ -49,7 +49,7 @@ impl PooledSession {
         outcome
     }
 
-    /// Whether there may be some to be prepared or hidden on the session's connection.
+    /// Whether statements may have to be prepared or hidden on the session's connection.
     pub(crate) fn may_make_texts(&self, needs: &Needs) -> bool {
         let is_concerned = |conn: &BackendConn| {
             conn.state.has_texts() || self.sql_state.session().held().prepared().next().is_some()
@@ -58,7 +58,7 @@ impl PooledSession {
         needs.wants_texts() && conn.is_some_and(is_concerned)
     }
 
-    /// Goes to the schema of the statement that EXECUTE is to run.
+    /// Switches to the schema of the statement that an EXECUTE runs.
     pub(crate) async fn visit_text(&mut self, facts: &Facts, text: &[u8]) -> Option<Rc<[u8]>> {
         if facts.kind != sql::StatementKind::Execute {
             return None;
@@ -73,7 +73,7 @@ impl PooledSession {
         conn: &mut BackendConn,
         needs: &Needs,
     ) -> Result<Option<OwnReply>, ExchangeError> {
-        // A reset would take them away again.
+        // A reset would remove these statements again, so it comes first.
         let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             self.restore_state_first(conn, needs).await?;
@@ -94,7 +94,7 @@ impl PooledSession {
         Ok(refused)
     }
 
-    /// Prepares one, in the state that it was prepared in.
+    /// Prepares one statement, in the state that the client has prepared it in.
     async fn make_text(
         &mut self,
         conn: &mut BackendConn,
@@ -124,8 +124,7 @@ impl PooledSession {
         }
     }
 
-    /// The same before a command of SQL text, whose EXECUTE is told what the server has against its
-    /// statement.
+    /// Does this before a command of SQL text. Only an EXECUTE gets the server's error about its statement.
     pub(crate) async fn make_texts_for(
         &mut self,
         facts: &Facts,

@@ -13,11 +13,11 @@ use link::client_command::{EndOf, Passage};
 use link::failure::{Failure, FailureKind};
 use relay::outcome::SessionError;
 
-/// Shorter commands are left to the server: they and its answer fit in the buffers of any socket.
+/// Shorter commands are left to the server: they fit in the buffers of any socket, and so does the server's answer.
 const LOOKED_AT_BYTES: usize = 16 << 10;
 
 impl PooledSession {
-    /// The longest payload that the next command may have: what is configured, or what the server takes.
+    /// The longest payload that the next command may have: the configured limit, or the server's if that is lower.
     pub(crate) fn payload_bytes_max(&self) -> u64 {
         let configured = self.settings.config.limits.packet_bytes_max;
         match self.client.inbox().packet_bytes() {
@@ -38,7 +38,7 @@ impl PooledSession {
         std::str::from_utf8(&value).ok()?.parse().ok()
     }
 
-    /// The end of a session whose command broke the protocol, or is too long.
+    /// Returns the end of a session whose command broke the protocol, or is too long.
     pub(crate) async fn violated(&mut self, violation: Violation) -> SessionError {
         let configured = self.settings.config.limits.packet_bytes_max;
         match violation {
@@ -52,8 +52,8 @@ impl PooledSession {
         }
     }
 
-    /// The end of a session whose command has passed on unread and is too long for the server, which was not known at
-    /// its beginning. The server closes the connection, with or without an answer.
+    /// Returns the end of a session whose command was passed on unread and is too long for the server. Its length was
+    /// not known at first. The server closes the connection, with or without an answer.
     pub(crate) fn passed_too_large(&self, cut: &ExchangeError) -> Option<SessionError> {
         let (bytes, sequence) = self.command.passed?;
         let limit = self.server_bytes_max()?;
@@ -63,7 +63,7 @@ impl PooledSession {
     }
 }
 
-/// The client has had the server's own error, behind which servers close the connection.
+/// Returns the end of a session whose client has had the server's own error. Servers close the connection after it.
 pub(crate) fn answered_too_large(command: Command, done: &Done) -> Option<SessionError> {
     let number = wire::ErrorCode::PACKET_TOO_LARGE.number;
     let is_it = done.outcome == session::Outcome::Err(number);

@@ -1,7 +1,7 @@
-//! Errors about statements that are not there, or have no cursor: a backend is asked for them, so that
-//! they come in the client's language and leave the trace that they would leave.
+//! Errors about statements that do not exist, or have no cursor. A backend is asked for these errors, so that they have
+//! the client's language and the usual effect on the warning list.
 
-use backend::unknown_statement::{NOBODYS, renamed};
+use backend::unknown_statement::{UNUSED_STATEMENT_ID, renamed};
 use std::rc::Rc;
 
 use session::state::{Answered, Needs};
@@ -18,25 +18,25 @@ use backend::settle_answers::settle;
 use command::target::CommandTarget;
 use relay::outcome::{After, SessionError};
 
-/// What a backend is asked for.
+/// The wrong command that a backend is asked to refuse.
 pub(crate) struct Mistake {
     pub command: Command,
-    /// What it is asked, by its own id.
+    /// The command's argument, with the backend's statement id.
     pub argument: Vec<u8>,
-    /// That id, and the client's in its place.
+    /// The backend's id in the error, and (`meant`) the client's id that replaces it.
     pub statement_id: u32,
     pub meant: u32,
 }
 
 impl PooledSession {
-    /// A command names a statement that is not there.
+    /// Answers a command that names a statement that does not exist.
     pub(crate) async fn unknown_statement(
         &mut self,
         sequence: u8,
         command: Command,
         meant: u32,
     ) -> Result<After, SessionError> {
-        let mut argument = NOBODYS.to_le_bytes().to_vec();
+        let mut argument = UNUSED_STATEMENT_ID.to_le_bytes().to_vec();
         match command {
             // Flags and a count that is always 1.
             Command::STMT_EXECUTE => argument.extend_from_slice(&[0, 1, 0, 0, 0]),
@@ -46,7 +46,7 @@ impl PooledSession {
         let mistake = Mistake {
             command,
             argument,
-            statement_id: NOBODYS,
+            statement_id: UNUSED_STATEMENT_ID,
             meant,
         };
         if let Err(failure) = self.hold(CommandTarget::Same).await {
@@ -55,14 +55,14 @@ impl PooledSession {
         self.mistaken(sequence, &mistake).await
     }
 
-    /// Asks the connection for its error.
+    /// Asks the connection for its error, and sends the error with the client's id.
     pub(crate) async fn mistaken(
         &mut self,
         sequence: u8,
         mistake: &Mistake,
     ) -> Result<After, SessionError> {
         let before = self.begin_outside_statements();
-        if mistake.statement_id == NOBODYS {
+        if mistake.statement_id == UNUSED_STATEMENT_ID {
             self.sql_state
                 .pending_answers()
                 .unknown
@@ -105,8 +105,8 @@ impl PooledSession {
         Ok(After::Next)
     }
 
-    /// An error of the proxy's own is put down as if a server had made it, in the language of the
-    /// proxy. Where no connection is to be had nothing is put down.
+    /// Puts an error of the proxy into the warning list, as if a server had reported it, in the proxy's language.
+    /// Without a connection the list stays as it is.
     pub(crate) async fn put_down_error(&mut self, error: &ProxyError) {
         if self.hold(CommandTarget::Same).await.is_err() || !self.keep_past().await {
             return;
@@ -132,7 +132,7 @@ impl PooledSession {
         self.sql_state.pending_answers().keep_list(Rc::new(list));
     }
 
-    /// An empty list of warnings, in the form that the session's server tells one. None if no connection is to be had.
+    /// Returns an empty warning list, in the form of the session's server. `None`: there is no connection.
     pub(crate) async fn ask_empty_list(&mut self) -> Option<Diagnostics> {
         if !self.held.has_connection() {
             self.hold(CommandTarget::Same).await.ok()?;

@@ -1,4 +1,4 @@
-//! Which BEGIN is deferred, what its client is told, and the COMMIT or ROLLBACK directly behind it.
+//! Which BEGIN is deferred, the reply to its client, and the COMMIT or ROLLBACK directly after it.
 
 use route::{BackendId, Transaction};
 use sql::{Access, Facts, Marks, StatementKind};
@@ -13,7 +13,7 @@ use command::target::CommandTarget;
 /// Marks of statements of which not all is known.
 const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED).with(Marks::CONDITIONAL);
 
-/// Global variables by which BEGIN or COMMIT does more than it says, and their values by which it does not.
+/// Global variables that make BEGIN or COMMIT do more than usual, and their values without that effect.
 const AT_REST: [(&str, [&[u8]; 2]); 3] = [
     ("transaction_read_only", [b"0", b"OFF"]),
     ("tx_read_only", [b"0", b"OFF"]),
@@ -77,7 +77,7 @@ impl PooledSession {
         self.command.policy.is_none()
     }
 
-    /// Whether nothing is open that BEGIN would end, and nothing is left to be asked that it would take away.
+    /// Whether BEGIN would end no open transaction, and remove no answer that can still be asked for.
     pub(super) fn may_begin_later(&self) -> bool {
         let pending_answers = self.sql_state.pending_answers();
         let is_free = match self.transaction() {
@@ -91,8 +91,8 @@ impl PooledSession {
             && !pending_answers.is_saving()
     }
 
-    /// Whether the session's backend can be used, and its global variables are not such that BEGIN or COMMIT does more
-    /// than it says. While they are not known, nobody can say.
+    /// Whether the session's backend can be used, and its global variables do not make BEGIN or COMMIT do more than
+    /// usual. As long as the variables are not known, the answer is no.
     fn begins_as_usual(&mut self) -> bool {
         let backend = self.backend(CommandTarget::Home, &[]);
         backend.is_ok_and(|backend| self.is_at_rest(backend.id))
@@ -108,7 +108,7 @@ impl PooledSession {
             })
     }
 
-    /// Whether this is the plain end of a transaction that no server has got.
+    /// Whether the statement ends a transaction that no server has got, and does nothing else.
     fn ends_here(&self, statement: &Statement<'_>) -> bool {
         self.is_begin_deferred()
             && statement.is_text_alone()
@@ -116,7 +116,7 @@ impl PooledSession {
             && self.is_undirected()
     }
 
-    /// The statement before is no longer the last of which anybody may ask; the transaction goes on.
+    /// Notes that the transaction has run more than its BEGIN.
     pub(crate) fn is_not_alone(&mut self) {
         if self.routing.state().begin() == BeginProgress::Alone {
             self.routing.state_mut().note_begin(BeginProgress::Past);

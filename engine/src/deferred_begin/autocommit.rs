@@ -1,4 +1,4 @@
-//! `SET autocommit = 0`, answered as a server would that tells of it.
+//! `SET autocommit = 0`, answered as by a server that reports the change.
 
 use route::Transaction;
 use session::Tally;
@@ -17,7 +17,7 @@ const NAME: &[u8] = b"autocommit";
 const OFF: &[u8] = b"OFF";
 
 impl PooledSession {
-    /// Whether the statement does nothing but switch autocommit off, which is on, in a session that holds nothing.
+    /// Whether the statement only switches autocommit off, which is on, in a session that holds nothing.
     pub(super) fn defers_autocommit(&self, statement: &Statement<'_>) -> bool {
         self.settings.config.pool.defer_begin
             && statement.is_text_alone()
@@ -28,10 +28,10 @@ impl PooledSession {
             && self.tracking.reports_no_transactions()
     }
 
-    /// From now on the session has autocommit off, on each connection that it gets.
+    /// Switches autocommit off for the session, on each connection that it gets from now on.
     pub(super) fn switch_autocommit_off(&mut self, statement: &Statement<'_>) -> Ending {
         let status = self.client.status().with(StatusFlags::AUTOCOMMIT, false);
-        // What others have asked for the session would be taken for answers of this statement's.
+        // Answers that other sessions have saved would be taken for answers about this statement.
         self.take_up_saved();
         self.tracking.note_variable(NAME, OFF);
         let done = Done {
@@ -62,7 +62,7 @@ impl PooledSession {
     }
 }
 
-/// Whether it sets this session's autocommit to 0, and nothing else.
+/// Whether the statement sets this session's autocommit to 0, and nothing else.
 fn is_switched_off(facts: &Facts, text: &[u8]) -> bool {
     let [assignment] = &facts.assignments[..] else {
         return false;

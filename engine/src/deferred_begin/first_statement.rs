@@ -13,11 +13,11 @@ use backend::exchange_outcome::{Cut, ExchangeError, LASTING};
 use backend::own_reply::OwnReply;
 use command::target::CommandTarget;
 
-/// In each `sql_mode`: Oracle's has another meaning for BEGIN.
+/// This works in each `sql_mode`: in Oracle's, BEGIN has another meaning.
 pub(crate) const BEGIN: &str = "START TRANSACTION";
 
 impl PooledSession {
-    /// Where a statement goes: the first one of a transaction where its BEGIN would have gone.
+    /// The target of a statement. The first one of a transaction goes where its BEGIN would have gone.
     #[inline]
     pub(crate) fn target_of_transaction(&mut self, command_target: CommandTarget) -> CommandTarget {
         if !self.is_begin_deferred() {
@@ -27,7 +27,7 @@ impl PooledSession {
         CommandTarget::Home
     }
 
-    /// Puts a deferred BEGIN behind everything else that comes before the statement.
+    /// Adds a deferred BEGIN to the preamble, after all its other statements.
     pub(crate) fn add_begin(&self, conn: &BackendConn, prefix: &mut Preamble) {
         if self.is_begin_deferred() {
             prefix.add(PreamblePurpose::Begin, Command::QUERY, &text(conn, BEGIN));
@@ -35,7 +35,7 @@ impl PooledSession {
         }
     }
 
-    /// A server has executed the deferred BEGIN.
+    /// Notes that a server has executed the deferred BEGIN.
     pub(crate) fn has_started(&mut self, own: &OwnReply) {
         let status = own.tally.status.unwrap_or_default();
         self.client.note_status(status);
@@ -46,7 +46,7 @@ impl PooledSession {
         }
     }
 
-    /// Makes a connection like the session, and begins its transaction there, without a command to follow.
+    /// Gives a connection the session's state, and begins the transaction there, without a command that follows.
     pub(crate) async fn restore_state_and_begin(
         &mut self,
         conn: &mut BackendConn,
@@ -63,8 +63,8 @@ impl PooledSession {
         begun.map_err(|unequal| ExchangeError::unsent(Cut::RestoreFailed(unequal)))
     }
 
-    /// Takes over the flags of the reply to a statement of the proxy's own. A transaction that the server has not got yet
-    /// is open all the same.
+    /// Takes over the status flags of a reply to a statement of the proxy. A transaction that the server has not got
+    /// yet counts as open.
     pub(crate) fn note_own_status(&mut self, status: StatusFlags) {
         let status = StatusFlags(status.0 & LASTING.0);
         self.client.set_status(match self.is_begin_deferred() {
@@ -73,7 +73,7 @@ impl PooledSession {
         });
     }
 
-    /// Whether a server has a transaction of the session's.
+    /// Whether a server has an open transaction of the session.
     pub(crate) fn is_in_transaction_there(&self) -> bool {
         self.client.status().contains(StatusFlags::IN_TRANS) && !self.is_begin_deferred()
     }

@@ -1,5 +1,5 @@
-//! A plain BEGIN is answered by the proxy, and leaves with the transaction's first statement. `SET autocommit = 0` is
-//! answered likewise; the session's next connection is set so with the other variables.
+//! The proxy answers a plain BEGIN, and sends it with the transaction's first statement. It answers `SET autocommit =
+//! 0` likewise, and sets that on the session's next connection with the other variables.
 //!
 //! ```text
 //!   BEGIN ──► OK; no server has it ──┬─ COMMIT, ROLLBACK ──► OK: there was nothing to end
@@ -7,9 +7,9 @@
 //!                └─ BEGIN ─┘         └─ anything else ──► BEGIN; behind its OK the statement
 //! ```
 //!
-//! As long as no server has it, the session holds no connection, and a connection that breaks costs it nothing. A
-//! statement whose BEGIN fails is not executed, or its reply is thrown away, and its client gets the error of that
-//! BEGIN. The BEGIN stays deferred then: whatever the client says next in its transaction is behind another one.
+//! As long as no server has the BEGIN, the session holds no connection, and loses nothing if a connection breaks. If
+//! the BEGIN fails, its statement is not executed, or the reply is discarded, and the client gets the error of the
+//! BEGIN. The BEGIN stays deferred then: the client's next statement is sent after another one.
 
 pub(crate) mod answer;
 pub(crate) mod autocommit;

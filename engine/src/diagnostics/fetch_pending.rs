@@ -1,5 +1,5 @@
-//! What a session may still ask about its last statement, where another connection knows that than the
-//! one it goes on over: it is had from there first.
+//! Answers about a session's last statement, if the session's next connection is not the one that knows them. They are
+//! fetched from that connection first.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use backend::sub_pool::SubPoolId;
 use backend::worker_pool::HeldConnection;
 use link::failure::{Failure, FailureKind};
 
-/// How long whoever was given a connection has to ask what its last session may still want to know: as
-/// long as a backend has to answer that.
+/// How long the next session on a connection may take to ask for the answers of the session before: as long as a
+/// backend may take to answer.
 const PATIENCE_TAKER: Duration = Duration::from_secs(30);
 
 impl PooledSession {
-    /// The session has been given a connection, and its answers are elsewhere. Afterwards it has them,
-    /// or the connection that knows them, or they are lost; it may have no connection then.
+    /// Fetches the session's answers after it was given a connection that does not know them. Afterwards the session
+    /// has the answers or the connection that knows them, or they are lost. It may have no connection then.
     ///
     /// # Errors
     /// The session ends.
@@ -40,7 +40,7 @@ impl PooledSession {
         if self.routing.state().last() == Some(conn.backend.id) {
             return self.find_answers(sub_pool).await;
         }
-        // Nobody takes the connection that it leaves there, and so nobody asks.
+        // No session asks for these answers any more, because no session takes the connection there.
         self.wait_for_saving().await;
         if self.sql_state.pending_answers().is_pending() {
             self.sql_state.pending_answers().is_left();
@@ -50,8 +50,8 @@ impl PooledSession {
         Ok(())
     }
 
-    /// Waits until somebody has asked, or the connection that knows lies idle, which the session then
-    /// has in place of the one that it had.
+    /// Waits until another session has asked for the answers, or until the connection that knows them is idle. The
+    /// session then takes that connection in place of its own.
     async fn find_answers(&mut self, sub_pool: SubPoolId) -> Result<(), Failure> {
         let until = clock::now() + PATIENCE_TAKER;
         let pending_answers = Rc::clone(self.sql_state.pending_answers());
@@ -63,7 +63,7 @@ impl PooledSession {
         {
             self.drop_lease(pool::CloseReason::Broken);
         }
-        // Nobody waits for what this session's connection knows while it waits itself.
+        // While this session waits, no other session waits for answers of this session's connection.
         while pending_answers.is_saving() || pending_answers.is_pending() {
             if pending_answers.is_pending()
                 && let Some(own) = self.take_own(sub_pool)
@@ -83,15 +83,14 @@ impl PooledSession {
         Ok(())
     }
 
-    /// The connection of this sub-pool that knows what the session may ask, if it lies idle.
+    /// Takes the connection of this sub-pool that knows this session's answers, if it is idle.
     pub(crate) fn take_own(&self, sub_pool: SubPoolId) -> Option<HeldConnection> {
         let (env, pending_answers) = (&self.env, self.sql_state.pending_answers());
         let is_own = |conn: &BackendConn| pending_answers.is_at(conn);
         env.pool.take_idle_that(sub_pool, is_own)
     }
 
-    /// Whether the last command's backend, which is another one, has answers that the session may
-    /// ask for later.
+    /// Whether the last command ran at another backend, which has answers that the session may ask for later.
     pub(crate) fn leaves_answers(&self, backend: &Backend) -> bool {
         let is_elsewhere = self
             .routing
@@ -101,7 +100,7 @@ impl PooledSession {
         is_elsewhere && self.has_pending_answers()
     }
 
-    /// Whether a connection alone knows what the next statement leaves as it is.
+    /// Whether only a connection knows an answer that the next statement does not change.
     fn has_pending_answers(&self) -> bool {
         let counts = || {
             self.sql_state.pending_answers().found_rows_are_pending()
@@ -110,7 +109,7 @@ impl PooledSession {
         self.sql_state.pending_answers().insert_id_is_pending() || counts()
     }
 
-    /// Asks where the last command ran what it has left there, before the session goes elsewhere.
+    /// Asks the backend of the last command for the session's answers, before the session goes elsewhere.
     pub(crate) async fn take_answers_along(&mut self) -> Result<(), Failure> {
         if let Some(last) = self.last_backend(&[]) {
             match self.check_out(&last, None).await {
@@ -149,7 +148,7 @@ impl PooledSession {
         Ok(())
     }
 
-    /// The session becomes one of another kind, and its connections are of no use to it any more.
+    /// Leaves the session's connections, because its connection key is about to change.
     pub(crate) async fn leave_kind(&mut self) -> Result<(), Failure> {
         self.wait_for_saving().await;
         self.take_up_saved();

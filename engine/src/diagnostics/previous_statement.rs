@@ -1,5 +1,5 @@
-//! Statements that ask about the statement before them: answered by literals, from the list that was
-//! put down, or by the connection that ran it.
+//! Statements that ask about the statement before them. The proxy puts literals in their place, answers from the saved
+//! warning list, or asks the connection that ran the statement before.
 
 mod get;
 mod stand_in;
@@ -29,17 +29,19 @@ use link::query_command::QueryCommand;
 use relay::outcome::{After, SessionError};
 use sql::parts_that_ask;
 
-/// What became of a statement that asks for diagnostics.
+/// The result of a statement that asks for diagnostics.
 enum QuestionOutcome {
-    /// Its client has its reply.
+    /// The client has its reply.
     Told(Ending),
-    /// A connection is asked, by this or by what has taken its place; then what was known before holds on behind it.
+    /// A backend answers the statement, or another statement in its place. With a value: this state applies again
+    /// afterwards.
     Left(Option<Standing>),
-    /// These, one after the other.
+    /// The command runs as these texts, one after the other.
     InParts(Vec<Vec<u8>>),
 }
 
-/// What is known of the last statement, while another stands in for one that would leave that alone.
+/// The saved state of the last statement, while the proxy runs another statement in place of one that would not change
+/// it.
 pub(crate) struct Standing {
     before: Left,
     list: Option<Rc<Diagnostics>>,
@@ -47,8 +49,8 @@ pub(crate) struct Standing {
 }
 
 impl PooledSession {
-    /// Answers a statement that asks about the one before it, if the proxy knows the answer. The inner error is what holds
-    /// on behind a statement that a backend has to answer.
+    /// Answers a statement that asks about the statement before it, if the proxy knows the answer. The inner error is
+    /// the state that applies again after a backend has answered.
     pub(crate) async fn answer_about_past(
         &mut self,
         statement: &mut Statement<'_>,
@@ -76,7 +78,7 @@ impl PooledSession {
         Ok(Err(standing))
     }
 
-    /// A statement of the text protocol that asks about the past, or about its connection.
+    /// Handles a statement of the text protocol that asks about the statement before it, or about its connection.
     async fn ask_past(
         &mut self,
         query: &mut QueryCommand,
@@ -93,10 +95,10 @@ impl PooledSession {
             .capabilities()
             .contains(Capabilities::MULTI_STATEMENTS);
         if facts.kind == StatementKind::Multi && !has_several {
-            // An error, in which the servers quote the text.
+            // The server answers with an error that quotes the text, so the text stays as it is.
             return Ok(QuestionOutcome::Left(None));
         }
-        // MySQL's list outlives a GET DIAGNOSTICS, which has to be seen to be the last.
+        // MySQL keeps the list after a GET DIAGNOSTICS, so that statement has to run as a part of its own.
         let gets = facts
             .statements
             .iter()
@@ -132,8 +134,8 @@ impl PooledSession {
         ))
     }
 
-    /// A prepared statement that asks about the past: what the last statement left cannot be put into a text that is
-    /// prepared already, so another statement is executed in its place.
+    /// Handles a prepared statement that asks about the statement before it. Its text is prepared already and cannot
+    /// take literals, so another statement is executed in its place.
     async fn ask_past_prepared(
         &mut self,
         executing: &mut Executing<'_>,
@@ -143,7 +145,7 @@ impl PooledSession {
             let after = self.refuse(&failure, sequence)?;
             return Ok(QuestionOutcome::Told(Ending::last(after)));
         }
-        // What has to be prepared there first would change what is asked about.
+        // The proxy may have to prepare a statement there first, which would change the diagnostics.
         self.keep_past().await;
         self.take_up_saved();
         let place = match self.place() {
@@ -200,7 +202,8 @@ impl PooledSession {
         ))
     }
 
-    /// Takes up what others have saved; what only the last connection knows has to be asked there.
+    /// Takes over the answers that other sessions have saved. If only the last connection knows the answer, gets a
+    /// connection for it.
     async fn seek_past(&mut self, facts: &Facts) -> Result<(), Failure> {
         let wait_unless_killed = async |session: &mut Self| {
             if session.sql_state.pending_answers().is_saving() {
@@ -214,18 +217,18 @@ impl PooledSession {
         let is_about_rows = facts.uses.has(Uses::FOUND_ROWS)
             && self.sql_state.session().diagnostics().found_rows.is_none();
         if is_about_list || is_about_rows {
-            // This finds the answer, which decides which statement runs in this one's place. That statement has other
-            // facts, and its transaction may move first: so its target is another one, and is chosen later.
+            // This connection is for the answer only, and the answer decides which statement runs. That statement has
+            // other facts, and its transaction may move first, so its target is chosen later.
             let target_of_answer = self.command_target(facts);
             self.hold(target_of_answer).await?;
-            // Somebody may have taken it meanwhile.
+            // Another session may have taken the connection meanwhile, and saved the answers.
             wait_unless_killed(self).await;
         }
         Ok(())
     }
 
-    /// The error of a statement that reads LAST_INSERT_ID() or warnings which nobody knows any more. Of several
-    /// statements one may set them for another.
+    /// The error of a statement that reads LAST_INSERT_ID() or warnings, if these are lost. A command of several
+    /// statements is exempt, because one of them may set the value for another.
     pub(crate) fn asks_for_lost(&self, statement: &Statement<'_>) -> Option<ProxyError> {
         let (facts, pending_answers) = (statement.facts(), self.sql_state.session().diagnostics());
         if matches!(facts.kind, StatementKind::Create(_) | StatementKind::Multi)
@@ -242,15 +245,15 @@ impl PooledSession {
         is_list_lost.then(errors::warnings_lost)
     }
 
-    /// Where the list is when a command with these needs runs: what restores the session's state, or
-    /// statements prepared from text, would empty it.
+    /// Where the warning list is when a command with these needs runs. The statements that restore the session's state,
+    /// or that prepare texts, would empty a list on the connection, so such a list is saved first.
     async fn undisturbed_place(&mut self, needs: &Needs) -> WarningListLocation {
         let is_equal = |conn: &BackendConn| {
             let restoration = restoration(self.sql_state.session(), &conn.state, needs);
             restoration == Restoration::Nothing
         };
         match self.place() {
-            // Nor does the connection know by which id the client has named what is not there.
+            // The connection does not know the id either by which the client has named an unknown statement.
             WarningListLocation::Here
                 if !self.held.connection().is_some_and(is_equal)
                     || self.may_make_texts(needs)
@@ -300,7 +303,7 @@ impl PooledSession {
         }
     }
 
-    /// The statement that stood in for another is over.
+    /// Restores the diagnostics after a statement that ran in place of another one.
     pub(crate) async fn stood_in(&mut self, standing: Standing, outcome: Outcome) {
         let Standing { before, list, role } = standing;
         if (outcome == Outcome::Ok) == (role == Role::Stacked) {
@@ -339,7 +342,7 @@ impl PooledSession {
         }
     }
 
-    /// Fetches the last entry of the list that the connection has, and puts it behind this one.
+    /// Fetches the last entry of the connection's warning list, and appends it to the list `before`.
     pub(crate) async fn fetch_last(&mut self, before: Option<Rc<Diagnostics>>) {
         let Ok(own) = self.held.ask(&self.env.pool_env, "SHOW WARNINGS").await else {
             return self.drop_lease(pool::CloseReason::Broken);
@@ -359,7 +362,7 @@ impl PooledSession {
         self.sql_state.pending_answers().keep_list(Rc::new(whole));
     }
 
-    /// The flags of a reply of the proxy's own.
+    /// The status flags of a reply that the proxy makes itself.
     pub(crate) fn status_of(&self, part: CommandPart) -> StatusFlags {
         match part.has_more() {
             true => StatusFlags(self.client.status().0 | StatusFlags::MORE_RESULTS_EXISTS.0),
@@ -375,13 +378,13 @@ impl PooledSession {
     }
 }
 
-/// Whether a statement asks about the connection's past, or its id.
+/// Whether a statement asks about the statement before it, or for its connection's id.
 fn asks(facts: &Facts) -> bool {
     let about = PAST | Uses::CONNECTION_ID | Uses::LAST_INSERT_ID;
     facts.uses.has(about)
 }
 
-/// What a prepared statement may ask about the statement before it.
+/// The uses by which a prepared statement asks about the statement before it.
 const PAST: Uses = Uses::ROW_COUNT
     .with(Uses::FOUND_ROWS)
     .with(Uses::DIAGNOSTICS);

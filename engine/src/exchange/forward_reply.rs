@@ -20,10 +20,10 @@ use link::client_command::{EndOf, Passage};
 use link::leg::Leg;
 use registry::session_control::Ask;
 
-/// A client that speaks before it is answered is read ahead up to so many bytes.
+/// The most bytes that are read ahead from a client that sends before it has its reply.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// So much of a command is copied at most until the backend takes it.
+/// The most bytes of a command that are copied until the backend takes them.
 pub(crate) const COPIED_BYTES_MAX: usize = 256 * 1024;
 
 impl PooledSession {
@@ -36,8 +36,8 @@ impl PooledSession {
         .await;
     }
 
-    /// Sends a client's command to the backend. A long one leaves piece by piece, as the backend takes it: what the backend has
-    /// not taken would be copied.
+    /// Sends a client's command to the backend. A long command leaves piece by piece, as the backend takes it, because
+    /// bytes that the backend has not taken are copied.
     pub(crate) async fn send_packets(
         &mut self,
         conn: &mut BackendConn,
@@ -64,7 +64,7 @@ impl PooledSession {
         Ok(())
     }
 
-    /// Passes a reply on to the client, up to its end or up to where the client's file is wanted.
+    /// Passes a reply on to the client, up to its end or up to the place where the backend wants the client's file.
     pub(crate) async fn forward_reply(
         &mut self,
         conn: &mut BackendConn,
@@ -88,7 +88,7 @@ impl PooledSession {
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Err(Cut::Client(error.to_string())));
                 }
-                // It takes nothing, and may be killed even so.
+                // The client takes no bytes now, but it may be killed all the same.
                 Poll::Pending => break,
             }
             if let Some(sequence) = self.client.leg().transport.frame_sequence() {
@@ -96,7 +96,7 @@ impl PooledSession {
             }
             match self.poll_step(conn, reply, context) {
                 Poll::Ready(Ok(())) if reply.progress() == Progress::More => {
-                    // Where a reply comes in one piece its end is read from the clock, and that is enough.
+                    // If a reply comes in one piece, the time of its end is enough.
                     if reply.has_started() {
                         let env = &self.env;
                         self.command.timing.begins(|| env.now().0);
@@ -114,8 +114,8 @@ impl PooledSession {
         meanwhile
     }
 
-    /// Whether it has to leave this backend, which was disabled. What was said of another one that it has
-    /// left is done with.
+    /// Whether the session has to leave this backend, because it was disabled. A request about a backend that the
+    /// session has already left is withdrawn.
     pub(crate) fn is_cut_off(&self, backend: route::BackendId) -> bool {
         if !self.control.is_asked(Ask::BackendDisabled) {
             return false;
@@ -124,7 +124,7 @@ impl PooledSession {
         self.env.pool_env.is_disabled(backend)
     }
 
-    /// One piece, as it comes.
+    /// Forwards one piece of the reply, as it comes.
     fn poll_step(
         &mut self,
         conn: &mut BackendConn,
@@ -148,7 +148,7 @@ impl PooledSession {
         };
         let fed = conn.poll_feed(&env.pool_env, reply, context, |piece| {
             let pushed = match piece {
-                // The usual case: one piece, which goes out as it lies.
+                // The usual case: one piece, which is sent unchanged.
                 Piece::Pass(bytes) => push(client, bytes),
                 Piece::Changes(packet, result) => {
                     changes.ends(result);
@@ -170,7 +170,7 @@ impl PooledSession {
         Poll::Ready(sent.map_err(|error| Cut::Client(error.to_string())))
     }
 
-    /// What may happen while a reply is awaited: the client leaves, or the worker wants something.
+    /// Checks what may happen while a reply is awaited: the client disconnects, or the worker asks for something.
     pub fn poll_meanwhile(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Cut>> {
         if let Poll::Ready(cut) = self.poll_end(context) {
             return Poll::Ready(Err(cut));
@@ -183,14 +183,14 @@ impl PooledSession {
         Poll::Pending
     }
 
-    /// The same before its statement runs: who wants that killed has to wait for it.
+    /// Checks what may end the session while it waits. A kill of the statement alone has to wait until that runs.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Cut> {
-        // In a login the client is listened to elsewhere.
+        // During a login other code reads from the client.
         let listens = |client: &Leg| !client.is_gone() && !client.has_ended;
         while self.client.inbox().len() < AHEAD_BYTES_MAX && listens(self.client.leg()) {
             match self.poll_client(context) {
                 Poll::Pending => break,
-                // It may still take its reply.
+                // The client may still read its reply.
                 Poll::Ready(read) if Leg::is_end(&read) => {
                     self.client.leg_mut().has_ended = true;
                     self.env.relay.note_half_closed(&self.control);
@@ -213,7 +213,7 @@ impl PooledSession {
         Poll::Pending
     }
 
-    /// Waits for what comes before its statement, unless the session ends meanwhile.
+    /// Waits for something that has to happen before the statement runs, unless the session ends meanwhile.
     pub(crate) async fn unless_it_ends<T>(
         &mut self,
         event: impl Future<Output = T>,
@@ -226,7 +226,7 @@ impl PooledSession {
         .await
     }
 
-    /// The same, unless its statement is killed either: then that is not to be sent.
+    /// Waits for it unless the session ends or the statement is killed: it must not be sent then.
     pub(crate) async fn unless_killed<T>(
         &mut self,
         event: impl Future<Output = T>,
@@ -245,8 +245,8 @@ impl PooledSession {
         .await
     }
 
-    /// A kill that has come before the statement was sent: the server could not tell whom it is for. What is
-    /// read again for the client's next statement is not meant.
+    /// An error if a kill has come before the statement was sent, because the server could not tell which statement it
+    /// is for. Reads that the proxy repeats for the client's next statement are exempt.
     pub(crate) fn not_killed(&self) -> Result<(), Cut> {
         let is_killed = self.command.delivery != Delivery::Nobody
             && self.control.takes_kill(self.command.timing.read());
@@ -256,7 +256,7 @@ impl PooledSession {
         }
     }
 
-    /// Passes the client's packets on to the backend, unread, up to their end or the session's.
+    /// Passes the client's packets on to the backend, unread, up to their end or to the session's end.
     pub(crate) async fn pass(
         &mut self,
         conn: &mut BackendConn,
@@ -274,7 +274,8 @@ impl PooledSession {
         Ok(passage)
     }
 
-    /// Reads the client's packets up to their end, for nobody. The id of the packet behind them.
+    /// Reads the client's packets up to their end, and discards them. Returns the passage, with the id of the packet
+    /// after them.
     pub async fn swallow(&mut self, mut passage: Passage) -> Result<Passage, Cut> {
         poll_fn(|context| {
             if let Poll::Ready(swallowed) = self.poll_swallow(&mut passage, context) {
@@ -303,7 +304,7 @@ impl PooledSession {
             let bytes = self.client.inbox_mut().take_all();
             let taken = passage.pass(&bytes);
             self.client.inbox_mut().put(&bytes[taken..]);
-            // No command is longer than that.
+            // No command may be longer than this.
             let limit = self.settings.config.limits.packet_bytes_max;
             let is_endless = passage.end == EndOf::Payload && passage.bytes > limit;
             if passage.is_over || is_endless {

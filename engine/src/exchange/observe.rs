@@ -1,4 +1,4 @@
-//! After an exchange: what it has made of the session, of its connection, and of what others know.
+//! After an exchange: notes what it has changed in the session, its connection, and the state that all sessions share.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use backend::settle_answers::claim_own;
 use relay::outcome::SessionError;
 use session::track_settings;
 
-/// Notes what a command changed, by the server's word and by its text.
+/// Notes what a command changed, by the server's reply and by the command's text.
 pub(crate) fn observe(
     session: &mut PooledSession,
     command: Command,
@@ -36,7 +36,7 @@ pub(crate) fn observe(
     let mut mirrored;
     let connection = match session.held.connection_mut() {
         Some(conn) => &mut conn.state,
-        // It ran on a lane, which knows what has become of its connection.
+        // The statement ran on a lane; the lane notes the state of its connection.
         None => {
             mirrored = session.sql_state.session().mirrored();
             let Some(mirrored) = &mut mirrored else {
@@ -84,7 +84,7 @@ pub(crate) fn observe(
     session.note_globals(command, facts, text, done);
 }
 
-/// Whether a statement may change what connections have from their login.
+/// Whether a statement may change privileges or global variables, which connections have from their login.
 #[inline]
 pub(crate) fn may_change_server(facts: &Facts, text: &[u8]) -> bool {
     privilege_changes::may_change(facts, text) || global_variables::may_change(facts, text)
@@ -111,7 +111,7 @@ fn ran(command: Command) -> Ran {
 }
 
 impl PooledSession {
-    /// The same of a statement in SQL text, which may run one that was prepared from text.
+    /// Whether a statement in SQL text may change them; it may run a statement that was prepared from text.
     #[inline]
     pub(crate) fn may_change_server(&self, facts: &Facts, text: &[u8]) -> bool {
         match facts.kind {
@@ -120,12 +120,12 @@ impl PooledSession {
         }
     }
 
-    /// Where privileges may have changed, pooled connections with the old ones serve nobody any more.
+    /// If privileges may have changed, retires the pooled connections that have the old privileges.
     #[inline]
     fn note_privileges(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
         let is_statement = ran(command) == Ran::Statement;
         let is_change = match command {
-            // Which of its kinds it is does not matter: nobody says it often.
+            // COM_REFRESH is rare, so its kinds are not told apart.
             Command::REFRESH => true,
             _ if !is_statement => false,
             _ if facts.kind == sql::StatementKind::Execute => {
@@ -139,7 +139,7 @@ impl PooledSession {
         let accounts = Arc::clone(&self.env.relay.login.accounts.borrow());
         let login = Rc::clone(self.identity.login());
         let is_anonymous = self.identity.account().user.is_empty();
-        // An anonymous account has sessions of any name, and is written with an empty one.
+        // Sessions of an anonymous account have any user name, and its own name is written as an empty string.
         let own_user: &[u8] = if is_anonymous { b"''" } else { &login.user };
         let concerned = match is_statement && !is_anonymous {
             true => privilege_changes::concerned(facts, text, &accounts, own_user),
@@ -151,7 +151,7 @@ impl PooledSession {
         }
     }
 
-    /// Where global variables may have changed, they are looked at before the client learns of it.
+    /// If global variables may have changed, has them read before the client gets its reply.
     #[inline]
     fn note_globals(&mut self, command: Command, facts: &Facts, text: &[u8], done: &Done) {
         if ran(command) != Ran::Statement {
@@ -166,7 +166,7 @@ impl PooledSession {
         }
     }
 
-    /// Whether an EXECUTE in SQL text has run such a statement.
+    /// Whether an EXECUTE in SQL text has run a statement for which `is_it` is true.
     fn runs(&self, facts: &Facts, text: &[u8], is_it: impl Fn(&Facts, &[u8]) -> bool) -> bool {
         let mut named = facts.mentions_of(sql::Role::Prepared);
         let name = named.next().map(|mention| mention.name.name(text));
@@ -175,9 +175,9 @@ impl PooledSession {
             .is_some_and(|text| is_it(&sql::facts(text, self.sql_state.session().flags()), text))
     }
 
-    /// The client has changed what it wants to be told: that is noted, and the connection goes on
-    /// telling us everything.
-    pub(crate) async fn retry_backends(&mut self) {
+    /// The client has changed its session tracking settings in a way that the proxy did not see. Reads the settings,
+    /// and turns full tracking on again for the connection.
+    pub(crate) async fn refresh_tracking(&mut self) {
         let settings = self.tracking.take_unseen();
         if !self.keep_past().await {
             return;
@@ -195,7 +195,7 @@ impl PooledSession {
         };
         let follows = replies.get(1).map(|own| own.outcome);
         if follows != Some(Outcome::Ok) {
-            // What happens there from now on is not seen.
+            // From now on the proxy does not see what changes on this connection.
             self.sql_state.session_mut().pin(Pin::Variable);
         }
         let said = replies
@@ -208,8 +208,8 @@ impl PooledSession {
         }
     }
 
-    /// Asks the connection what only it knows, so that the session may leave it: values of
-    /// variables that were set to expressions.
+    /// Asks the connection for state that only it knows, so that the session may leave it: the values of variables that
+    /// were set to expressions.
     pub(crate) async fn query_state(&mut self) -> Result<(), SessionError> {
         while let Some(state_query) = self.state_query() {
             if !self.keep_past().await {
@@ -229,8 +229,8 @@ impl PooledSession {
         Ok(())
     }
 
-    /// The same before a statement that would hide the answer. Where the connection breaks, the
-    /// statement finds that out.
+    /// Asks this query before a statement that would change its answer. If the connection breaks, the statement reports
+    /// that.
     pub(crate) async fn query_state_before(&mut self, state_query: &StateQuery) {
         if !self.keep_past().await {
             return;
@@ -241,13 +241,13 @@ impl PooledSession {
         }
     }
 
-    /// Asks how the transaction stands, before the proxy tells that by itself: an error may have been the
-    /// first of a transaction, and does not say.
+    /// Asks for the state of the transaction before the proxy itself reports it: a statement that failed may have begun
+    /// a transaction, and its error does not tell.
     pub(crate) async fn learn_status(&mut self) {
         if !self.held.has_connection() || self.sql_state.session().status_query().is_none() {
             return;
         }
-        // Whatever is asked about the past, the replies tell.
+        // The replies to the questions of `keep_past` may already contain the answer.
         if Box::pin(self.keep_past()).await
             && let Some(state_query) = self.sql_state.session().status_query()
         {
@@ -255,7 +255,7 @@ impl PooledSession {
         }
     }
 
-    /// Asks for variables that nobody knows, before the connection is set to something else for a while.
+    /// Asks for variables with unknown values, before the connection gets another state for a while.
     pub(crate) async fn settle_doubts(&mut self) {
         while let Some(state_query) = self.sql_state.session().variables_query() {
             if !self.keep_past().await {
@@ -271,7 +271,7 @@ impl PooledSession {
         }
     }
 
-    /// Takes the answer into the session's state; false if the reply was no answer.
+    /// Takes the answer into the session's state. False: the reply is not an answer.
     fn observe_answer(&mut self, state_query: &StateQuery, own: &OwnReply) -> bool {
         let Some(conn) = self.held.connection_mut() else {
             return false;
@@ -302,14 +302,14 @@ impl PooledSession {
         true
     }
 
-    /// The query that the connection must answer before the session's next statement.
+    /// The query that the connection has to answer before the session's next statement, if there is one.
     pub(crate) fn state_query(&self) -> Option<StateQuery> {
         let conn = self.held.connection()?;
         self.sql_state.session().state_query(&conn.state)
     }
 
-    /// Asks what other statements of ours would make the server forget of the session's own; false if
-    /// that failed.
+    /// Saves the diagnostics of the session's last statement, which further statements of the proxy would overwrite.
+    /// False: that failed.
     pub(crate) async fn keep_past(&mut self) -> bool {
         let Some(conn) = self.held.connection_mut() else {
             return true;
@@ -337,7 +337,7 @@ impl PooledSession {
         true
     }
 
-    /// What a statement of the proxy's own has told of the session's last one.
+    /// Takes over what the reply to a statement of the proxy tells about the session's last statement.
     pub(crate) fn overhear(&mut self, own: &OwnReply) {
         let (Some(conn), Some(status)) = (self.held.connection_mut(), own.tally.status) else {
             return;
@@ -356,7 +356,7 @@ impl PooledSession {
         self.note_own_status(status);
     }
 
-    /// Waits until whoever asks for this session's answers has them.
+    /// Waits until the session that is asking for this session's answers has them.
     pub(crate) async fn wait_for_saving(&mut self) {
         let pending_answers = std::rc::Rc::clone(self.sql_state.pending_answers());
         while pending_answers.is_saving() {
@@ -364,7 +364,7 @@ impl PooledSession {
         }
     }
 
-    /// Takes up what others have asked in this session's place.
+    /// Takes over the answers that other sessions have asked for in this session's place.
     pub(crate) fn take_up_saved(&mut self) {
         let saved = self.sql_state.pending_answers().take_saved();
         if let Some(id) = saved.insert_id {
@@ -378,7 +378,7 @@ impl PooledSession {
         }
     }
 
-    /// A statement that was too long to be read.
+    /// Notes a statement that was too long to be read.
     pub(crate) fn large_statement(&mut self) {
         self.sql_state.session_mut().pin(Pin::LargeStatement);
     }

@@ -1,5 +1,5 @@
-//! What is said on a connection in front of a client's command: questions of the session before, what
-//! restores this one's state, a wait for what it must see; and what came of it.
+//! The preamble: statements that go to the backend before a client's command. They ask for the answers of the session
+//! before, restore this session's state, or wait for writes that must be seen. The results are checked here, too.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use backend::own_reply::{OwnReply, own_command};
 use backend::pending_answers::Question;
 use backend::settle_answers;
 
-/// Statements in front of the client's, in one write with it where that is safe.
+/// The statements before the client's command, in one write with it if that is safe.
 #[derive(Default)]
 pub(crate) struct Preamble {
     pub asks: Vec<Ask>,
-    /// What tells these assignments apart from others, and whether they have worked before.
+    /// The key of these assignments, and whether they have worked before.
     pub proof: Option<Proof>,
     pub has_schema: bool,
-    /// A wait may be in vain, and then nothing may have happened.
+    /// A statement waits for a position. If the wait ends in vain, the client's statement must not have had an effect.
     pub has_wait: bool,
-    /// The last statement is a BEGIN. What writes must not run without it.
+    /// The last statement is a BEGIN. A write must not run without it.
     pub has_begin: bool,
 }
 
@@ -47,27 +47,27 @@ pub(crate) struct Ask {
 
 /// What a statement of the preamble is for.
 pub(crate) enum PreamblePurpose {
-    /// What the session before may still ask for.
+    /// An answer that the session before may still ask for.
     Save(Question),
-    /// State that is restored.
+    /// Restores the session's state.
     Restore,
-    /// An empty list of warnings, or another thing of which no answer is wanted.
+    /// Empties the warning list, or does something else whose reply is not wanted.
     Clear,
-    /// What a read must see.
+    /// Waits for the writes that a read must see.
     Await,
-    /// How far the primary is, and what had to be seen before it was asked.
+    /// Asks for the primary's position. The value: the writes that had to be seen before.
     Position(Arc<Written>),
-    /// The session's transaction.
+    /// Begins the session's transaction.
     Begin,
 }
 
-/// How a connection stands to a session.
+/// How a connection's state compares to a session's.
 pub(crate) enum Ready {
-    /// It is like the session.
+    /// The states are equal.
     Equal,
-    /// It will be, behind these.
+    /// The states are equal after these statements.
     Behind(Preamble),
-    /// It has to begin anew.
+    /// The connection has to be reset.
     Reset,
 }
 
@@ -124,7 +124,7 @@ impl PooledSession {
             }
             Restoration::Reset | Restoration::Unfit => return Ready::Reset,
         }
-        // Behind what restores: MySQL warns of some character sets.
+        // This comes after the statements that restore state, because MySQL warns of some character sets.
         if self.command.wants_clear && !self.sql_state.pending_answers().still_answers_on(conn) {
             let clear = empty_list(conn.state.server());
             prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, clear));
@@ -135,8 +135,8 @@ impl PooledSession {
         }
     }
 
-    /// Resets the session's connection now, if it has to be before the session may use it: what is
-    /// prepared there is gone then.
+    /// Resets the session's connection now, if the session cannot use it otherwise: a later reset would remove the
+    /// statements that are prepared there.
     pub(crate) async fn reset_if_unlike(&mut self, needs: &Needs) -> Result<(), ExchangeError> {
         let Some(conn) = self.held.connection() else {
             return Ok(());
@@ -153,8 +153,8 @@ impl PooledSession {
         outcome
     }
 
-    /// Resets a connection of which nothing is known or too much: or logs in again, where only that
-    /// leaves no schema.
+    /// Resets a connection whose state is not known, or which has state that the session does not have. If only a new
+    /// login leaves no schema, logs in again instead.
     async fn reset_backend(
         &self,
         conn: &mut BackendConn,
@@ -184,7 +184,7 @@ impl PooledSession {
             Ready::Equal => Ok(Preamble::default()),
             Ready::Behind(prefix) => Ok(prefix),
             Ready::Reset => {
-                // Now it has the schema of nobody: a login of its own is left.
+                // The schema after the reset is not the session's either, so only a new login is left.
                 backend::open::log_in_again(&self.env.pool_env, conn)
                     .await
                     .map_err(broken)?;
@@ -197,7 +197,7 @@ impl PooledSession {
         }
     }
 
-    /// What worked before does not any more.
+    /// Forgets that these assignments, and the session's schema, have worked before.
     fn disprove(&self, proof: Option<Proof>) {
         if let Some(proof) = proof {
             self.env.pool_env.store.disprove(proof.key);
@@ -208,7 +208,8 @@ impl PooledSession {
         }
     }
 
-    /// Hears, or first sends, each statement in front, and checks what came of it.
+    /// Reads the reply to each statement of the preamble, after sending it if that is not done yet, and checks the
+    /// result.
     pub(crate) async fn restore_state(
         &mut self,
         conn: &mut BackendConn,
@@ -281,7 +282,7 @@ impl PooledSession {
         Ok(result)
     }
 
-    /// A statement that restores the session's state was refused.
+    /// Notes that the server has refused a statement that restores the session's state.
     fn note_refused_restore(
         &mut self,
         conn: &mut BackendConn,
@@ -295,7 +296,7 @@ impl PooledSession {
         self.sql_state.session_mut().give_up_refused(values, error);
     }
 
-    /// Compares what the server has told of the restored state with the session's.
+    /// Compares the restored state, as the server reports it, with the session's.
     fn compare_restored(
         &mut self,
         conn: &mut BackendConn,
@@ -334,13 +335,13 @@ impl Preamble {
     }
 }
 
-/// Whether a wait for a position was not in vain.
+/// Whether the wait for a position has succeeded.
 fn has_come(own: &OwnReply, conn: &BackendConn) -> bool {
     let row = backend::own_reply::table(own, conn.capabilities).map(|table| table.row);
     row.is_ok_and(|row| matches!(row.first(), Some(Some(value)) if value == b"0"))
 }
 
-/// What makes a server forget its list of warnings: to MariaDB only what reads a table.
+/// A statement that makes a server empty its warning list. MariaDB empties it only for a statement that reads a table.
 pub(crate) fn empty_list(server: sql::Server) -> &'static str {
     match server {
         sql::Server::MySql(_) => "DO 0",

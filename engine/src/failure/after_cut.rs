@@ -1,6 +1,5 @@
-//! A session whose transaction was cut. What its client says next may still be meant for that
-//! transaction, and would be executed outside of any: nothing is, until the client ends it or begins
-//! another.
+//! A session whose transaction was cut off. The client's next statements may still be meant for that transaction, and
+//! would run outside of any. So nothing is executed until the client ends the transaction or begins another.
 
 use sql::{Facts, StatementKind};
 use wire::Command;
@@ -13,20 +12,20 @@ use link::client_command::Incoming;
 use link::query_command::Arrived;
 use relay::outcome::{After, SessionError};
 
-/// What a command means to a transaction that is no more.
+/// What a command means to a transaction that was cut off.
 enum CutTransactionEffect {
-    /// It is over, or another begins.
+    /// The command ends it, or begins another one.
     Over,
-    /// It is to be committed.
+    /// The command is to commit it.
     Commit,
-    /// Nothing: it is about something else.
+    /// Nothing: the command is not about it.
     Apart,
-    /// It is meant to happen within.
+    /// The command is meant to run within it.
     Within,
 }
 
 impl PooledSession {
-    /// A command behind the cut.
+    /// Handles a command after the transaction was cut off.
     pub(crate) async fn after_cut(&mut self, mut arrived: Arrived) -> Result<After, SessionError> {
         let meaning = self.meaning(&arrived);
         let Some(cut) = self.routing.cut_transaction() else {
@@ -49,7 +48,7 @@ impl PooledSession {
         self.count_refused(&mut arrived);
         self.reply_error(arrived.incoming().sequence, &told);
         if arrived.incoming().is_cut {
-            // The rest of it is still to come, and nobody to take it.
+            // The rest of the command is still to come, and is not read.
             let kind = link::failure::FailureKind::HeldBackendLost;
             return Err(SessionError::new(
                 link::failure::Failure::new(kind, told),
@@ -59,7 +58,7 @@ impl PooledSession {
         Ok(After::Next)
     }
 
-    /// The error that follows is counted as the answer to the command's statement, of which nothing was read before.
+    /// Reads the command's statement, so that the error that follows is counted as its answer.
     pub(crate) fn count_refused(&mut self, arrived: &mut Arrived) {
         let bytes = arrived.incoming().packets.len();
         if let Arrived::Query(query) = arrived {
@@ -73,7 +72,7 @@ impl PooledSession {
         }
     }
 
-    /// What COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE executes.
+    /// The statement that a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE executes.
     fn executed(&self, incoming: &Incoming) -> Option<&StatementKey> {
         let executes = matches!(
             incoming.command,
@@ -103,7 +102,7 @@ impl PooledSession {
             | Command::STMT_SEND_LONG_DATA
             | Command::STMT_RESET
             | Command::STMT_CLOSE => CutTransactionEffect::Apart,
-            // The client hears that there is none.
+            // If there is no such statement, the client gets the error about that.
             Command::STMT_EXECUTE => self
                 .executed(incoming)
                 .map_or(CutTransactionEffect::Apart, |key| of(&key.facts)),

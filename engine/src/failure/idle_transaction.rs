@@ -10,8 +10,8 @@ use relay::outcome::SessionError;
 use session_parts::cut_transaction::CutTransaction;
 
 impl PooledSession {
-    /// Gives up the connection that it keeps, because its account keeps most of them and others wait. `Some`: the
-    /// session ends.
+    /// Gives up the connection that the session keeps, because its account keeps most of them and other sessions wait.
+    /// `Some`: the session ends.
     pub(crate) fn give_up_for_others(&mut self) -> Option<SessionError> {
         let error = errors::kept_for_others(self.backend_name()?);
         self.give_up_kept(FailureKind::KeptForOthers, &error, CloseReason::Yielded)

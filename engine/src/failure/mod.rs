@@ -1,4 +1,4 @@
-//! What becomes of a command when something breaks, or when a server refuses it.
+//! What is done with a command when something breaks, or when a server refuses it.
 
 pub(crate) mod after_cut;
 pub(crate) mod idle_transaction;

@@ -40,7 +40,7 @@ impl PooledSession {
         refused.has(self.level().0, digest(), now)
     }
 
-    /// Which error of this statement is kept from the client, on the connection that the session holds.
+    /// Which error about this statement the client does not get, on the connection that the session holds.
     pub(crate) fn withholds(&self, facts: &Facts, part: CommandPart, repeat: &Repeat) -> Withholds {
         let is_sent_again = self.leaves_refusing_replica(facts, part, repeat)
             || self.outwaits_refusing_primary(facts, part);
@@ -73,7 +73,7 @@ impl PooledSession {
         self.held.backend().and_then(|backend| backend.role)
     }
 
-    /// Whether the statement is all that its client has sent and waits for.
+    /// Whether the statement is a whole command of the client, without injected statements.
     fn is_whole_and_alone(&self, part: CommandPart) -> bool {
         part == CommandPart::Whole && !self.injects() && self.command.delivery != Delivery::Nobody
     }
@@ -95,8 +95,8 @@ impl PooledSession {
         }
     }
 
-    /// A replica has refused a read. Afterwards it can be sent again, to the primary, together with the
-    /// transaction that it is in. `Some`: that cannot be, and the client knows why.
+    /// Prepares a refused read, together with its transaction, to be sent again to the primary. `Some`: that is not
+    /// possible, and the client knows why.
     pub(crate) async fn leave_refusing(
         &mut self,
         sequence: u8,
@@ -113,7 +113,7 @@ impl PooledSession {
         Ok(None)
     }
 
-    /// Where a read goes that was refused on its way to `command_target`.
+    /// The target of a read that was refused on its way to `command_target`.
     pub(crate) fn after_refusal(&mut self, command_target: CommandTarget) -> CommandTarget {
         match command_target {
             CommandTarget::Ordered(roles) => self.after_ordered(roles),
@@ -121,7 +121,7 @@ impl PooledSession {
         }
     }
 
-    /// Notes what a refused read is from now on: a statement that may do anything.
+    /// Remembers the digest of a refused read: from now on such a statement may do anything.
     pub(crate) fn note_refused(&self, statement: &mut Statement<'_>) {
         let digest = self.digest_of(statement);
         tracing::info!(
@@ -135,7 +135,7 @@ impl PooledSession {
         statement.doubt(Marks::REFUSED);
     }
 
-    /// Undoes all that was done on the session's connection, and gives that back.
+    /// Resets the session's connection, and gives it back.
     pub(crate) async fn reset_lease(&mut self) {
         let Some(mut lease) = self.held.take() else {
             return;
@@ -145,7 +145,7 @@ impl PooledSession {
         self.held.put(lease);
         match reset {
             Ok(Ok(())) => self.give_back(),
-            // Closing it does the same.
+            // Closing the connection has the same effect.
             Ok(Err(_)) | Err(_) => self.drop_lease(CloseReason::Broken),
         }
     }

@@ -20,15 +20,15 @@ use crate::session::PooledSession;
 use command::repeat::Repeat;
 use relay::outcome::SessionError;
 
-/// A write is sent again after so long, unless something is heard of the backends earlier.
+/// A write is sent again after this time, or earlier if there is news of the backends.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE, ER_INNODB_READ_ONLY
 const TAKES_NO_WRITES: [u16; 3] = [1290, 1836, 1874];
 
 impl PooledSession {
-    /// Whether a refusal of this write is kept from the client, and the write sent again later. Not that of a
-    /// procedure, or of several statements: something of them may have been executed.
+    /// Whether the client does not learn of a refusal of this write, and the write is sent again later. This excludes
+    /// procedures and several statements, because a part of them may have been executed.
     pub(crate) fn may_wait_for_writable(&self, facts: &Facts, role: Option<Role>) -> bool {
         let may_move = || match self.transaction() {
             Transaction::None | Transaction::Implicit => !self.is_pinned(),
@@ -43,8 +43,8 @@ impl PooledSession {
             && !self.settings.config.balance.timeout_backend_wait.is_zero()
     }
 
-    /// The primary has refused a write. Afterwards it can be sent again, as far as there is time. `false`: there
-    /// is none.
+    /// Waits after a primary has refused a write. Afterwards the write can be sent again, unless there is no time left
+    /// (`Outwaited::InVain`).
     pub(crate) async fn wait_for_writable(
         &mut self,
         sequence: u8,
@@ -69,7 +69,7 @@ impl PooledSession {
         self.control.note(self.env.relay.clock.now(), false);
         let env = std::rc::Rc::clone(&self.env);
         let until = deadline.min(now + PAUSE);
-        // Whether or not anything was heard, it is sent again.
+        // The write is sent again, whether there was news or not.
         match self
             .wait_unless_killed(timeout_at(until, env.pool.news()))
             .await
@@ -81,7 +81,7 @@ impl PooledSession {
         }
     }
 
-    /// Begins the transaction again of which only the BEGIN had run.
+    /// Begins a transaction again of which only the BEGIN had run.
     async fn begin_where_writes_go(&mut self, sequence: u8) -> Result<Outwaited, SessionError> {
         let told = self.move_to_primary(sequence).await?;
         if told.is_none() {
@@ -99,7 +99,7 @@ impl PooledSession {
         }
     }
 
-    /// A write within a transaction has met a server that is read-only: the next transactions wait.
+    /// Reports that a read-only server has refused a write within a transaction, so that the next transactions wait.
     pub(crate) fn note_refused_write(&self, facts: &Facts, outcome: Outcome) {
         let is_refusal =
             matches!(outcome, Outcome::Err(number) if TAKES_NO_WRITES.contains(&number));
@@ -116,7 +116,7 @@ fn is_data(kind: Statement) -> bool {
     )
 }
 
-/// Whether a server that is read-only refuses such a statement before it executes anything.
+/// Whether a read-only server refuses a statement of this kind before it executes anything.
 fn is_refused_whole(kind: Statement) -> bool {
     match kind {
         _ if is_data(kind) => true,

@@ -1,6 +1,6 @@
-//! What becomes of a command, its client and its connections when something breaks.
+//! What the proxy does about a command, its client and its connections when something breaks.
 //!
-//! | | it had not left | it had, and nothing of the reply was forwarded | some was |
+//! | the command | not sent | sent, no part of the reply was forwarded | a part was forwarded |
 //! |---|---|---|---|
 //! | a read, or a BEGIN, unpinned | sent again elsewhere | sent again elsewhere | ERR, the session goes on |
 //! | anything else, unpinned | sent again elsewhere | ERR, the session goes on | ERR, the session goes on |
@@ -33,13 +33,13 @@ use relay::outcome::{After, SessionError};
 use relay::relay::SILENT;
 use session_parts::cut_transaction::CutTransaction;
 
-/// What came of waiting until a primary takes writes.
+/// The result of the wait until a primary takes writes.
 pub(crate) enum Outwaited {
-    /// It is sent again.
+    /// The statement is sent again.
     Again,
-    /// There is no time left: the client hears the server's error.
+    /// The time is over: the client gets the server's error.
     InVain,
-    /// The client has been told something else.
+    /// The client has had another reply.
     Told(After),
 }
 
@@ -47,14 +47,14 @@ pub(crate) enum Outwaited {
 pub(crate) enum Bond {
     /// Nothing.
     None,
-    /// A transaction.
+    /// A transaction, and nothing else.
     Transaction,
-    /// What cannot be had elsewhere.
+    /// State that no other connection can have.
     More,
 }
 
 impl PooledSession {
-    /// How often a command may be sent again: as often as a rule says, where one does.
+    /// How often a command may be sent again: as often as its rule says, or else `RETRIES_MAX`.
     pub(crate) fn repeat_of(&self, effect: Effect, command_target: CommandTarget) -> Repeat {
         let ordered = self.command.policy.as_ref().and_then(|it| it.retries);
         Repeat {
@@ -63,15 +63,16 @@ impl PooledSession {
         }
     }
 
-    /// After a cut: whether the command is to be sent again, on another connection. Otherwise the
-    /// client hears what happened.
+    /// Whether the command is to be sent again on another connection after this cut. If not, the caller tells the
+    /// client what happened.
     pub(crate) fn again(&mut self, cut: &ExchangeError, repeat: &mut Repeat) -> bool {
         let is_harmless = matches!(repeat.effect, Effect::Nothing | Effect::Begin);
         if let Cut::RestoreFailed(unequal) = &cut.cut
             && unequal.lack == Lack::Position
             && (is_harmless || cut.reached == Reached::Nobody)
         {
-            // The connection is in order; what was written is where it was written.
+            // The connection is in order, but its backend is behind. The session's own backend has the writes that are
+            // to be seen.
             repeat.command_target = match repeat.command_target {
                 CommandTarget::Ordered(roles) => self.after_ordered(roles),
                 _ => CommandTarget::Home,
@@ -102,7 +103,7 @@ impl PooledSession {
             "a command is sent again elsewhere"
         );
         self.drop_lease(CloseReason::Broken);
-        // Of the replicas another one may be as far from well; the session's own backend has all.
+        // Another replica may have the same problem; the session's own backend has all of the data.
         if !matches!(repeat.command_target, CommandTarget::Ordered(_)) {
             repeat.command_target = CommandTarget::Home;
         }
@@ -140,8 +141,8 @@ impl PooledSession {
         self.cut_short(cut, sequence, command, *repeat).map(Some)
     }
 
-    /// Tells the control plane of a backend that has broken. In one that was left without its doing no
-    /// statement is to run on for nobody.
+    /// Reports a broken connection to the control plane. If the session leaves a backend because that was disabled, the
+    /// statement there is killed instead, because no client waits for it any more.
     pub(crate) fn report(&self, cut: &ExchangeError) {
         if let (Cut::Backend(ConnectionError::Disabled), Some(conn)) =
             (&cut.cut, self.held.connection())
@@ -155,7 +156,7 @@ impl PooledSession {
         }
     }
 
-    /// A command that was cut short: tells the client, and ends the session where it must.
+    /// Ends a command that was cut short: tells the client, and ends the session if it cannot go on.
     pub(crate) fn cut_short(
         &mut self,
         cut: ExchangeError,
@@ -196,7 +197,7 @@ impl PooledSession {
                 let error = errors::lost_during(name, command, SILENT);
                 self.lose(error.into(), cut.reached, repeat.effect, place)
             }
-            // It has not been sent, and its connection is in order.
+            // The statement has not been sent, and its connection is in order.
             Cut::Asked(ask @ Ask::KillStatement) => {
                 self.reply_failure(sequence, &asked(*ask));
                 Ok(After::Next)
@@ -223,14 +224,14 @@ impl PooledSession {
         }
     }
 
-    /// A failure that has words of the backend's in it, which may quote values.
+    /// Notes a failure that quotes the backend's error, as an error of that backend. Its text may contain values.
     fn note_backends_words(&mut self, failure: &Failure) {
         if let Some(payload) = failure.err_payload(true) {
             self.note_failed(&payload, self.held.backend().map(|backend| backend.id));
         }
     }
 
-    /// The backend at which its command was, by name: that of its connection, or of a lane.
+    /// The name of the backend where the command was: the backend of the connection, or of the lane.
     fn command_backend(&self) -> String {
         if let Some(conn) = self.held.connection() {
             return conn.backend.name.clone();
@@ -244,8 +245,8 @@ impl PooledSession {
         last.map(|last| last.name.clone()).unwrap_or_default()
     }
 
-    /// The connection is gone. A session that was bound to it by more than a transaction goes, too:
-    /// what it had there cannot be had elsewhere, and to go on without would be to go on wrongly.
+    /// Ends a command whose connection is gone. A session that had more than a transaction there ends, too: no other
+    /// connection has that state, and without it statements would have other results.
     fn lose(
         &mut self,
         text: String,
@@ -283,8 +284,8 @@ impl PooledSession {
         Ok(After::Next)
     }
 
-    /// The connection that it held between two commands has closed without a word. True when the
-    /// session goes on: it lost a transaction and no more, or one that can go on elsewhere.
+    /// Handles a held connection that has closed between two commands without an error packet. Returns true if the
+    /// session goes on: it lost no more than a transaction, or its transaction can go on elsewhere.
     pub(crate) fn cut_while_idle(&mut self, text: &str) -> bool {
         let is_its_own_doing = self
             .control
@@ -298,8 +299,8 @@ impl PooledSession {
         true
     }
 
-    /// Gives up the connection of a session that has a transaction there and no more. One that can go on elsewhere
-    /// does so with the next statement.
+    /// Gives up the connection of a session that has nothing but a transaction there. If the transaction can go on
+    /// elsewhere, it does so with the next statement.
     pub(crate) fn cut_transaction(
         &mut self,
         kind: FailureKind,
@@ -338,7 +339,7 @@ impl PooledSession {
         }
     }
 
-    /// Names what the session had on its connection and has no more.
+    /// Adds to `text` what the session has lost with its connection.
     pub(crate) fn with_losses(&self, text: String) -> String {
         let pins = self.sql_state.session().pins();
         let held = self.sql_state.session().held();
@@ -355,7 +356,7 @@ impl PooledSession {
         }
     }
 
-    /// Sees to it that no statement runs on for nobody, and gives the connection up.
+    /// Kills the statement that runs on the connection, because no client waits for it, and gives up the connection.
     pub(crate) fn kill_and_drop(&mut self, why: KillReason) {
         if let Some(conn) = self.held.connection() {
             self.kill_thread(&Running::on(conn), why.scope());
@@ -363,7 +364,7 @@ impl PooledSession {
         self.drop_lease(CloseReason::Broken);
     }
 
-    /// No connection could be had: the client hears why, and may try again.
+    /// Tells the client why there is no connection for its command; the client may try again.
     pub(crate) fn refuse(
         &mut self,
         failure: &Failure,
@@ -395,7 +396,7 @@ fn asked(ask: Ask) -> Failure {
     }
 }
 
-/// The wait for a connection was cut short.
+/// Returns the failure of a wait for a connection that was cut short.
 pub fn waiting(cut: &Cut) -> Failure {
     match cut {
         Cut::Client(how) => Failure::new(
@@ -418,7 +419,7 @@ fn restore_failure(unequal: &RestoreFailed, name: &str) -> Failure {
     }
 }
 
-/// A schema that is not there, at login: the server's own words.
+/// Returns the failure of a login whose schema does not exist, in the server's words.
 pub(crate) fn at_login(cut: &Cut) -> Failure {
     match cut {
         Cut::RestoreFailed(unequal) => match &unequal.error {

@@ -1,4 +1,4 @@
-//! Statements that are sent besides a client's, bounded in time and bytes.
+//! Injected statements, bounded in time and bytes.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -19,10 +19,10 @@ use backend::own_reply::OwnReply;
 use command::injecting::Injecting;
 use registry::session_control::Ask;
 
-/// An error is no longer.
+/// The most bytes of a reply whose result is not wanted. No error is longer.
 const ERROR_BYTES_MAX: usize = 4 << 10;
 
-/// On which side of the client's statement.
+/// On which side of the client's statement an injected statement runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// The client waits.
@@ -37,7 +37,7 @@ impl PooledSession {
         asked.map_err(Cut::Backend)
     }
 
-    /// Sends a statement of a rule's, and reads what comes of it.
+    /// Sends a statement of a rule, and reads its result.
     pub(super) async fn ask_injected(
         &mut self,
         injecting: &mut Injecting,
@@ -88,14 +88,14 @@ impl PooledSession {
         let status = own.tally.status.unwrap_or_default();
         injecting.has_started_transaction |= !was_open && status.contains(StatusFlags::IN_TRANS);
         injecting.has_warned |= own.tally.warnings > 0 || own.outcome != Outcome::Ok;
-        // What the client's statements before have done: only a SET tells of itself.
+        // Only a SET reports changes of its own. Other replies report what the client's statements before have changed.
         if !own.changes.is_empty() && injecting.undo.is_empty() {
             self.overhear(&own);
         }
         Ok(own)
     }
 
-    /// The reply to a statement that is killed when it takes too long.
+    /// Sends a statement and reads its reply. If the reply takes too long, the statement is killed.
     pub(super) async fn ask_in_time(
         &mut self,
         injection: &Injection,
@@ -127,24 +127,24 @@ impl PooledSession {
         };
         self.held.put(lease);
         if is_killed && !matches!(heard, Ok(Ok(_))) {
-            // Its statement is not to run elsewhere either.
+            // The client's statement must not run elsewhere either.
             self.control.ask(Ask::KillStatement);
         }
         let own = heard?.map_err(Cut::Backend)?;
         if let Some(kill) = self.held.take_kill() {
-            // It never fails, but may have given the connection up.
+            // This does not fail, but it may have given up the connection.
             let _ = self.wait_for_kill(kill).await;
         }
         match self.held.has_connection() {
-            // Whoever kills means the client's statement.
+            // A kill is meant for the client's statement.
             true if is_killed => Err(Cut::Asked(Ask::KillStatement)),
             true => Ok(own),
             false => Err(ConnectionError::Closed.into()),
         }
     }
 
-    /// Before the client's statement it is seen whether the client is still there. Behind it the client
-    /// gets the rest of its reply, and may leave: that ends nothing.
+    /// Before the client's statement, the wait ends if the client disconnects or is killed. Afterwards the client gets
+    /// the rest of its reply meanwhile, and may disconnect without ending the wait.
     pub(super) async fn while_asked<T>(
         &mut self,
         side: Side,
@@ -155,7 +155,7 @@ impl PooledSession {
         }
         let mut asked = pin!(asked);
         std::future::poll_fn(|context| {
-            // Whoever reads from it next sees that it has gone.
+            // The next read from the client shows that it has disconnected.
             if !self.client.leg().is_gone() {
                 let _ = self.client.leg_mut().poll_drain(context);
             }
@@ -164,7 +164,7 @@ impl PooledSession {
         .await
     }
 
-    /// The same once it is killed.
+    /// Waits for the reply after the injected statement was killed.
     async fn while_ended<T>(
         &mut self,
         side: Side,
@@ -183,7 +183,7 @@ impl PooledSession {
     }
 }
 
-/// What the server said against a statement.
+/// The server's error about a statement, as text.
 pub(super) fn failure_of(own: &OwnReply) -> Option<String> {
     match own.outcome {
         Outcome::Ok => None,

@@ -1,6 +1,6 @@
-//! What a rule has sent before and behind a client's statement, on that one's connection. The client
-//! hears nothing of it, and what it may ask afterwards is put down first; what is set is set back, and a
-//! transaction that reading has begun is ended.
+//! Statements that a rule sends before and after a client's statement, on the same connection. The client does not see
+//! them, and the answers that it may ask for later are saved first. Variables are set back, and a transaction that an
+//! injected read has begun is ended.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,14 +34,15 @@ use relay::outcome::SessionError;
 use stats::messages::shown_failure;
 
 impl PooledSession {
-    /// Whether a rule has something sent before or behind the current command.
+    /// Whether statements are injected before or after the current command.
     #[inline]
     pub(crate) fn injects(&self) -> bool {
         let policy = self.command.policy.as_ref();
         policy.is_some_and(|it| it.injecting.is_some())
     }
 
-    /// Sends what is to be sent before the client's command, on the connection that this will have.
+    /// Sends the injected statements that come before the client's command, on the connection that the command will
+    /// have.
     pub(crate) async fn inject_before(
         &mut self,
         statement: &Statement<'_>,
@@ -68,8 +69,8 @@ impl PooledSession {
         self.command.policy.as_mut()?.injecting.take()
     }
 
-    /// What is set for the next transaction, the first statement that reads takes; a transaction of XA
-    /// lets few statements in.
+    /// Whether nothing may be injected. Settings for the next transaction would apply to the injected statement, and an
+    /// XA transaction allows few statements.
     fn may_not_inject(&self) -> bool {
         let pins = self.sql_state.session().pins();
         pins.has(Pin::NextTransaction) || pins.has(Pin::Xa)
@@ -104,7 +105,8 @@ impl PooledSession {
             Err(cut) => return Err(ExchangeError::unsent(cut)),
         };
         if killed.is_err() {
-            // The connection goes on without the client's statement, which does not run elsewhere if it cannot.
+            // The session keeps the connection. The client's statement is not sent, and must not run elsewhere if this
+            // fails.
             self.control.ask(Ask::KillStatement);
             self.set_back(injecting)
                 .await
@@ -130,8 +132,8 @@ impl PooledSession {
         self.not_killed()
     }
 
-    /// Sends what is to be sent behind the client's command, which has had its reply; then all of it is
-    /// told.
+    /// Sends the injected statements that come after the client's command, which has had its reply. Then reports the
+    /// results of all injected statements.
     pub(crate) async fn inject_after(
         &mut self,
         statement: &Statement<'_>,
@@ -141,7 +143,7 @@ impl PooledSession {
             return Ok(());
         };
         let took = self.command.timing.taken();
-        // The end of its reply is not the last that its connection has heard.
+        // The connection runs further statements, so the end of this reply is not its last use.
         let _ = self.command.timing.take_end();
         let backend = self.held.backend().cloned();
         let begun = clock::now();
@@ -158,7 +160,7 @@ impl PooledSession {
         Ok(())
     }
 
-    /// One line of the log.
+    /// Writes one line to the log.
     fn tell_injected(
         &self,
         injecting: &Injecting,
@@ -219,7 +221,8 @@ impl PooledSession {
         statement: &Statement<'_>,
     ) -> Result<(), Cut> {
         let injection = Arc::clone(&injecting.injection);
-        // To set something makes MySQL forget the list; other questions would be profiled and traced.
+        // SET makes MySQL empty the warning list, so the list is saved first. Further questions have to wait: they
+        // would be profiled and traced.
         if self.is_mysql()
             && self.sql_state.pending_answers().warnings_are_pending()
             && !self.keep_past().await
@@ -248,7 +251,7 @@ impl PooledSession {
         self.leave_no_trace(injecting).await
     }
 
-    /// What stands for `{statement}`, where that is wanted and may be.
+    /// The text in place of `{statement}`, if it is wanted and allowed.
     fn explained<'a>(
         &self,
         injection: &Injection,
@@ -261,7 +264,7 @@ impl PooledSession {
             .flatten()
     }
 
-    /// Sends one of them. Only a connection that breaks is an error.
+    /// Sends one injected statement. Only a broken connection is an error.
     async fn inject(
         &mut self,
         injecting: &mut Injecting,
@@ -299,19 +302,20 @@ impl PooledSession {
         })
     }
 
-    /// Whether what is set tells of itself alone, and nobody looks at it.
+    /// Whether variables may be set around a statement: it neither sets nor shows any, and the server has reported no
+    /// changed state that no statement explains.
     fn may_set(&self, facts: &Facts) -> bool {
         Injection::may_set(facts) && !self.sql_state.session().pins().has(Pin::State)
     }
 
-    /// Whether what reads would be the first to read in a transaction that the client has begun, and
-    /// would decide from when on it sees what others write.
+    /// Whether an injected read would be the first read of the client's transaction. It would then decide which writes
+    /// of other sessions the transaction sees.
     fn begins_reading(&self, facts: &Facts) -> bool {
         self.is_in_transaction_now() && facts.tables().next().is_none()
     }
 
     pub(super) fn is_in_transaction_now(&self) -> bool {
-        // Some have begun and have no flag: by SAVEPOINT without autocommit.
+        // A transaction that SAVEPOINT has begun without autocommit has no status flag.
         self.client.status().contains(StatusFlags::IN_TRANS)
             || self.sql_state.session().pins().has(Pin::Transaction)
     }
@@ -333,8 +337,8 @@ impl PooledSession {
         }
     }
 
-    /// The connection broke when the client had its reply: what was bound to it is lost, as between two
-    /// commands.
+    /// Handles a connection that broke after the client had its reply. The state on it is lost, as if it had broken
+    /// between two commands.
     fn lost_behind(&mut self, cut: &Cut) -> Result<(), SessionError> {
         let name = self.backend_name().unwrap_or_default();
         let text = String::from(errors::lost_after_reply(name, cut));

@@ -1,5 +1,5 @@
-//! Variables that a rule sets around a client's statement are set back, and nothing else that was sent
-//! besides is left: neither a transaction nor warnings.
+//! Variables that a rule sets around a client's statement are set back. Injected statements leave nothing else behind
+//! either: no transaction, and no warnings.
 
 use session::Outcome;
 
@@ -12,11 +12,11 @@ use backend::injected_results::Finding;
 use backend::own_reply::table;
 use command::injecting::Injecting;
 
-/// The values of variables.
+/// The most bytes that the values of variables may have.
 const OWN_BYTES_MAX: usize = 64 << 10;
 
 impl PooledSession {
-    /// Asks for what is about to be set, so that it can be set back.
+    /// Asks for the values of variables that are about to be set, so that they can be set back.
     pub(super) async fn remember(
         &mut self,
         injecting: &mut Injecting,
@@ -54,9 +54,9 @@ impl PooledSession {
         Ok(None)
     }
 
-    /// Sets back what was set.
+    /// Sets the variables back.
     pub(super) async fn set_back(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
-        // What the client's statement has set stays so.
+        // Variables that the client's statement has set keep their values.
         let changes = self.tracking.changes();
         let is_own = |name: &str| changes.value_of(name.as_bytes()).is_none();
         injecting.undo.retain(|(name, _)| is_own(name));
@@ -77,7 +77,7 @@ impl PooledSession {
         Ok(())
     }
 
-    /// Ends a transaction that is not the client's, and empties a list that is not.
+    /// Ends a transaction, and empties a warning list, that injected statements have made.
     pub(super) async fn leave_no_trace(&mut self, injecting: &mut Injecting) -> Result<(), Cut> {
         if std::mem::take(&mut injecting.has_started_transaction) {
             injecting.sent += 1;
@@ -99,7 +99,7 @@ impl PooledSession {
     }
 }
 
-/// A variable's value as SET takes it; none where quotes would be needed within quotes.
+/// A variable's value as SET takes it. `None`: a text has a quote, a backslash, or anything but printable ASCII.
 fn literal(type_code: u8, value: &[u8]) -> Option<Vec<u8>> {
     use wire::column::ColumnType;
     let is_number = matches!(

@@ -1,10 +1,10 @@
-//! When something was profiled or injected, as its line in the log says it.
+//! The time at which a statement was profiled or injected, as its line in the log shows it.
 
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-/// The time in UTC, with microseconds. A time that no calendar has is 1970's begin.
+/// The time in UTC, with microseconds. A time that no calendar has becomes the beginning of 1970.
 pub(crate) fn timestamp(at: SystemTime) -> String {
     let at = Timestamp::try_from(at).unwrap_or_default();
     format!("{at:.6}")

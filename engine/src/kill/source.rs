@@ -19,17 +19,17 @@ use link::query_command::QueryCommand;
 use relay::outcome::SessionError;
 use session::effect::Effect;
 
-/// What is known of the text.
+/// What the proxy knows of the text.
 pub(super) enum Prepares {
     Text(Vec<u8>),
-    /// The server has to say what is wrong.
+    /// The server has to report what is wrong.
     Unknown,
     Told(Ending),
 }
 
 impl PooledSession {
-    /// The text that a statement prepares. Where an expression has given it and must not be evaluated again,
-    /// the text is put in its place.
+    /// Returns the text that a statement prepares. If an expression gives the text and must not be evaluated again, the
+    /// text is put in its place.
     pub(super) async fn text_to_prepare(
         &mut self,
         query: &mut QueryCommand,
@@ -72,7 +72,7 @@ impl PooledSession {
             }
         };
         let kills = sql::facts(&said, flags).marks.has(Marks::KILLS);
-        // Comments may be in any language.
+        // Comments may contain other characters than ASCII.
         let said = if kills { sql::code(&said, flags) } else { said };
         let has_effects = !inner.effects.is_empty();
         if has_effects || kills && query.facts.kind == StatementKind::Prepare {
@@ -86,7 +86,7 @@ impl PooledSession {
         Ok(Prepares::Text(said))
     }
 
-    /// The value of an expression; none where it has none.
+    /// The value of an expression; `None` if it has none.
     async fn ask_text(
         &mut self,
         conn: &mut BackendConn,

@@ -1,5 +1,5 @@
-//! KILL in SQL text: as a statement, as one of several, prepared from text, and in a block. What cannot be
-//! translated is refused: the server would take an id of the proxy's for one of its own threads.
+//! KILL in SQL text: as a statement, as one of several, prepared from text, and in a block. A KILL that cannot be
+//! translated is refused, because the server would take the proxy's id for one of its own threads.
 
 use sql::{Kill as How, Killed, Marks, Role, StatementKind};
 use wire::{Capabilities, errors};
@@ -19,10 +19,10 @@ use link::query_command::CommandPart;
 use link::query_command::QueryCommand;
 use relay::outcome::SessionError;
 
-/// What became of a statement that kills, or may.
+/// The result of a statement that kills, or may kill.
 enum KillingText {
     Killing(Killing),
-    /// These, one after the other.
+    /// The command runs as these texts, one after the other.
     InParts(Vec<Vec<u8>>),
 }
 
@@ -48,7 +48,7 @@ impl PooledSession {
         }
     }
 
-    /// A command that kills, or may.
+    /// Handles a text that kills, or may kill.
     async fn kill_by_text(
         &mut self,
         query: &mut QueryCommand,
@@ -82,7 +82,7 @@ impl PooledSession {
                     }
                 }
             }
-            // MySQL does not know it.
+            // MySQL does not know EXECUTE IMMEDIATE.
             StatementKind::ExecuteImmediate if self.is_mysql() => Killing::Left,
             StatementKind::Prepare | StatementKind::Execute | StatementKind::ExecuteImmediate => {
                 self.kill_by_dynamic_text(query, &text).await?
@@ -96,7 +96,7 @@ impl PooledSession {
         Ok(KillingText::Killing(killing))
     }
 
-    /// An EXECUTE of a prepared statement that kills.
+    /// Handles an EXECUTE of a prepared statement that kills.
     async fn kill_prepared(
         &mut self,
         executing: &Executing<'_>,
@@ -149,15 +149,15 @@ impl PooledSession {
         }
     }
 
-    /// A prepared KILL with many rows of values at once.
+    /// Refuses a prepared KILL with many rows of values at once.
     async fn refuse_bulk_kill(&mut self, sequence: u8) -> Ending {
         self.refuse_kill(sequence, errors::kill_in_bulk()).await
     }
 
-    /// One of several statements kills, or may.
+    /// Handles a command of several statements of which one kills, or may kill.
     async fn kill_among(&mut self, query: &QueryCommand) -> Result<KillingText, SessionError> {
         let (facts, text) = (&query.facts, query.text());
-        // Without the capability it is an error, in which the servers quote the text.
+        // Without the capability the server answers with an error that quotes the text.
         let is_several = self
             .client
             .capabilities()
@@ -177,7 +177,7 @@ impl PooledSession {
         }
     }
 
-    /// PREPARE, EXECUTE or EXECUTE IMMEDIATE.
+    /// Handles PREPARE, EXECUTE or EXECUTE IMMEDIATE.
     async fn kill_by_dynamic_text(
         &mut self,
         query: &mut QueryCommand,
@@ -212,7 +212,7 @@ impl PooledSession {
             return Ok(Killing::Left);
         }
         if asks_for_list(&inner) && source.arguments.is_empty() {
-            // The list may be on another connection: as a statement of its own it is answered wherever that is.
+            // The warning list may be on another connection. A statement of its own is answered wherever the list is.
             self.replace_text(query, &runs).await;
             return Ok(Killing::Left);
         }
@@ -241,7 +241,7 @@ impl PooledSession {
         self.kill_statement(query, &said).await
     }
 
-    /// Kills what is said, or puts the KILL of a thread of the server's in its place.
+    /// Kills the named session, or replaces the text by a KILL of the server's own thread.
     async fn kill_statement(
         &mut self,
         query: &mut QueryCommand,
@@ -278,7 +278,7 @@ impl PooledSession {
                 return Ok(Killing::Told(told));
             }
         }
-        // A number goes as it came.
+        // A KILL with a plain number goes to the server unchanged.
         if !matches!(query.facts.kind, StatementKind::Kill(_)) || killed == Killed::Expression {
             self.replace_text(query, &kill.of_thread(number)).await;
         }

@@ -1,5 +1,5 @@
-//! KILL USER (MariaDB): the sessions of a user at this proxy. On the server it would end connections, which are
-//! shared by then with sessions of others.
+//! KILL USER (MariaDB): kills the sessions of a user at this proxy. The server would end connections, which sessions of
+//! other users may share.
 
 use route::KillScope;
 use sql::{Kill as How, KillText};
@@ -29,7 +29,7 @@ impl PooledSession {
                 let told = self.refuse_kill(sequence, error).await;
                 return Ok(Killing::Told(told));
             }
-            // The server says what is wrong.
+            // The server reports what is wrong.
             None => return Ok(Killing::Left),
         };
         let ids = self.env.relay.login.session_registry.of_user(&user);

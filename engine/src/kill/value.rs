@@ -21,16 +21,16 @@ use command::target::CommandTarget;
 use relay::outcome::{After, SessionError};
 use session::effect::Effect;
 
-/// The value of an expression of KILL.
+/// The result of an expression in a KILL.
 enum EvaluatedValue {
     Number(u64),
     /// The server's error.
     Refused(OwnReply),
-    /// It is not the proxy's to ask.
+    /// The proxy cannot ask for the value.
     Unknown,
 }
 
-/// The number, or what became of the command.
+/// The number, or the end of a command that has none.
 pub(super) enum Value {
     Number(u64),
     Told(Ending),
@@ -124,7 +124,7 @@ impl PooledSession {
         Ok(number.map_or(EvaluatedValue::Unknown, EvaluatedValue::Number))
     }
 
-    /// The server refuses subqueries and stored functions in a KILL: what it says of this one.
+    /// Asks for the server's error about a KILL with a subquery or a stored function, which the servers refuse.
     async fn ask_refusal(
         &mut self,
         conn: &mut BackendConn,
@@ -156,7 +156,7 @@ impl PooledSession {
         asked.map_err(|broken| ExchangeError::unanswered(broken.into()))
     }
 
-    /// Runs what was prepared, with a client's values, once.
+    /// Executes a prepared statement once, with the client's values.
     async fn execute_once(
         &mut self,
         conn: &mut BackendConn,
@@ -177,7 +177,7 @@ impl PooledSession {
         Ok(own)
     }
 
-    /// What a statement of the proxy's own has changed: it may assign to variables.
+    /// Notes what a statement of the proxy has changed: it may assign to variables.
     pub(super) fn note_own(
         &mut self,
         conn: &mut BackendConn,
@@ -202,7 +202,7 @@ impl PooledSession {
             .observe(&mut conn.state, values, &seen);
     }
 
-    /// What the session believes of its connection.
+    /// The answers about its connection that the session's client expects.
     fn own_answers(&self) -> Answers {
         let id = u64::from(self.identity.id());
         let is_set = self

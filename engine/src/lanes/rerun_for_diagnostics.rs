@@ -1,5 +1,5 @@
-//! What the client may ask of a statement that ran on a shared lane: it is left on a connection of
-//! its session's own, by running the statement again there.
+//! Diagnostics of a statement that ran on a shared lane. The statement runs again on a connection of the session's own,
+//! where the client can ask for them.
 
 use command::lane_use::Past;
 use session::state::Needs;
@@ -16,7 +16,7 @@ use backend::own_reply::OwnReply;
 use backend::recorded_reads::Execution;
 
 impl PooledSession {
-    /// It was killed, as KILL QUERY does it.
+    /// Tells the client that its statement was killed, as KILL QUERY does it.
     pub(super) fn interrupted(&mut self, sequence: u8) {
         let error = errors::interrupted();
         let tally = Tally {
@@ -35,8 +35,8 @@ impl PooledSession {
         lane_use.note_past(Some(Past::Interrupted));
     }
 
-    /// What the client may ask of a statement that ran on a lane is left on the connection that is held:
-    /// nobody learns of what is done for that.
+    /// Runs a statement from a lane again on the held connection, so that the client can ask about it there. The client
+    /// does not see this.
     pub(crate) async fn rerun_unheard(&mut self, past: Past) {
         let Some(mut lease) = self.held.take() else {
             return;
@@ -64,13 +64,13 @@ impl PooledSession {
             )),
         };
         self.held.put(lease);
-        // One that breaks is noticed by the command that follows.
+        // If the connection breaks, the command that follows notices it.
         if let Ok(own) = asked {
             self.observe_relived(&argument, own);
         }
     }
 
-    /// One that breaks is noticed by the command that follows, of which nothing concerns this one.
+    /// Executes a prepared statement again. If the connection breaks, the command that follows notices it.
     async fn execute_unheard(&mut self, execution: &Execution) {
         let waiting = self.command.begin_unheard();
         let _ = self.execute_again(execution).await;
@@ -84,7 +84,7 @@ impl PooledSession {
         let mut facts = self.env.pool_env.store.take_facts();
         facts.read(query.text, self.sql_state.session().flags());
         if facts.kind == StatementKind::Signal {
-            // It stands for another statement, which holds nothing.
+            // The SIGNAL stands for another statement, which holds nothing.
             facts.read(b"", self.sql_state.session().flags());
         }
         self.tracking.set_changes(own.changes);
@@ -99,7 +99,7 @@ impl PooledSession {
     }
 }
 
-/// A statement that leaves what one leaves that was killed.
+/// A statement that leaves the same diagnostics as a statement that was killed.
 fn interruption() -> String {
     let ProxyError { code, text } = errors::interrupted();
     let number = code.number;

@@ -1,4 +1,4 @@
-//! A statement on a shared lane, seen from its session: it boards, waits, and notes what came.
+//! A statement on a shared lane, seen from its session: it is submitted, the session waits, and notes the result.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use lanes::lane_request::{LaneReply, LaneRequest, LaneRequestEnd};
 use registry::session_control::Ask;
 
 impl PooledSession {
-    /// Boards a lane and waits for the reply. None where the lane takes nobody any more.
+    /// Submits a statement to a lane and waits for the reply. `None`: the lane takes no more statements.
     pub(super) async fn run_on_lane(
         &mut self,
         lane: &Rc<SharedLane>,
@@ -40,14 +40,14 @@ impl PooledSession {
             sequence: statement.sequence(),
             stats,
         };
-        let Some(request_id) = lane.submit(submission) else {
+        let Some(home_id) = lane.submit(submission) else {
             self.swap_io(&lane_request);
             return Ok(None);
         };
         self.sql_state.pending_answers().note_lane();
         let lane_guard = LaneGuard {
             lane,
-            request_id,
+            home_id,
             lane_request: &lane_request,
         };
         let outcome = poll_fn(|context| self.poll_lane_request(&lane_guard, context)).await;
@@ -56,7 +56,7 @@ impl PooledSession {
         outcome.map(Some)
     }
 
-    /// What the lane needs of the session goes to it, and comes back.
+    /// Exchanges the client's connection and the tracking state between the session and the lane request.
     fn swap_io(&mut self, lane_request: &LaneRequest) {
         self.client.swap_leg(&mut lane_request.client.borrow_mut());
         self.tracking.swap_with(lane_request);
@@ -98,8 +98,8 @@ impl PooledSession {
         }
     }
 
-    /// What may happen meanwhile. A kill of the statement alone is seen to on a connection of its own,
-    /// unless some of the reply has come: then all of it will.
+    /// Checks what may happen while the lane works. A kill of the statement alone goes over another connection, unless
+    /// a part of the reply has come: then the whole reply will come.
     fn poll_on_lane(
         &mut self,
         lane_guard: &LaneGuard<'_>,
@@ -116,10 +116,10 @@ impl PooledSession {
         self.poll_meanwhile(context)
     }
 
-    /// Kills a statement that is aboard, and nobody else's: where the server is at it, all others go
-    /// elsewhere first, and the connection is closed behind it.
+    /// Kills a statement on a lane, and no other statement. If the server is executing it, all other statements move
+    /// elsewhere first, and the connection is closed afterwards.
     fn kill_on_lane(&self, lane_guard: &LaneGuard<'_>) {
-        if lane_guard.lane.leave(lane_guard.request_id)
+        if lane_guard.lane.leave(lane_guard.home_id)
             && let Some(running) = lane_guard.lane.isolate()
         {
             self.kill_thread(&running, KillScope::Statement);
@@ -145,21 +145,21 @@ impl PooledSession {
     }
 }
 
-/// A request on a lane. Dropped before its reply has come, it gives its place up.
+/// A request on a lane. If it is dropped before its reply has come, it leaves the lane.
 struct LaneGuard<'a> {
     lane: &'a Rc<SharedLane>,
-    request_id: LaneRequestId,
+    home_id: LaneRequestId,
     lane_request: &'a LaneRequest,
 }
 
 impl Drop for LaneGuard<'_> {
     fn drop(&mut self) {
-        self.lane.leave(self.request_id);
+        self.lane.leave(self.home_id);
         self.lane_request.waker.borrow_mut().take();
     }
 }
 
-/// What of a statement goes to a lane. None: such statements use none.
+/// The part of a statement that goes to a lane. `None`: such a statement does not use lanes.
 fn load_of<'a>(statement: &'a Statement<'_>, capabilities: Capabilities) -> Option<Load<'a>> {
     match statement {
         Statement::Text(query) => Some(Load::Query(&query.incoming().packets)),

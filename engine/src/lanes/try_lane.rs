@@ -26,10 +26,10 @@ use link::query_command::CommandPart;
 use relay::outcome::{After, SessionError};
 use session::effect::effect_of;
 
-/// A longer statement has a connection of its own.
+/// A statement with more bytes does not use a lane.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
 
-/// What became of a statement that might go over a shared lane.
+/// The result of a statement that may use a shared lane.
 pub(crate) enum LaneOutcome {
     /// The client has its reply.
     Told(Ending),
@@ -47,7 +47,8 @@ impl LaneOutcome {
 }
 
 impl PooledSession {
-    /// Over a shared lane, if it may use one. Otherwise the second value is for the connection that it gets.
+    /// Runs a statement over a shared lane, if it may use one. If it does not, the second value says what is done on
+    /// the session's own connection.
     pub(crate) async fn try_lane(
         &mut self,
         statement: &Statement<'_>,
@@ -66,8 +67,8 @@ impl PooledSession {
         }
     }
 
-    /// The same over a new lane, if it would have used one and no connection was idle for that: the one
-    /// that it has waited for is shared with those who come next. That is tried once.
+    /// Runs a statement over a new lane, if no idle connection was there for the lane that it could have used. The
+    /// connection that the session has waited for becomes the lane. That is tried once.
     pub(crate) async fn try_new_lane(
         &mut self,
         statement: &Statement<'_>,
@@ -158,13 +159,13 @@ impl PooledSession {
         }
     }
 
-    /// Which of its statements may use lanes: as a rule says, or else account, listener, or the pool.
+    /// Which of the session's statements may use lanes: as a rule says, or else the account, the listener, or the pool.
     fn lanes(&self) -> LaneUse {
         let ordered = self.command.policy.as_ref().and_then(|order| order.lanes);
         ordered.unwrap_or(self.routing.settings().lanes)
     }
 
-    /// The lane that a statement is to use.
+    /// Chooses the lane of a statement.
     fn lane_for(
         &mut self,
         statement: &Statement<'_>,
@@ -211,7 +212,7 @@ impl PooledSession {
         })
     }
 
-    /// A lane to a backend: one that is there, or a new one over an idle connection.
+    /// Returns a lane to a backend: an existing lane, or a new one over an idle connection.
     fn lane_to(&mut self, backend: &Arc<Backend>) -> Result<Rc<SharedLane>, NotLaneable> {
         let sub_pool = self.sub_pool(backend);
         let env = &self.env;
@@ -242,7 +243,7 @@ impl PooledSession {
         }
     }
 
-    /// Whether a statement that wants to be prepared is so, somewhere.
+    /// Whether a statement is ready: `has` finds it prepared, or it is a text and needs no preparing.
     fn is_prepared(
         &self,
         statement: &Statement<'_>,
@@ -255,7 +256,7 @@ impl PooledSession {
         known.is_some_and(|known| has(key, &known.types_seen))
     }
 
-    /// Has a statement prepared on a lane that is wanted there not for the first time.
+    /// Has a statement prepared on a lane, unless it is wanted on a lane for the first time.
     fn prepare_on_lane(&self, lane: &SharedLane, statement: &Statement<'_>) {
         if let Some((_, key)) = statement.prepared()
             && self.env.lanes.wanted.again(key)
@@ -264,7 +265,7 @@ impl PooledSession {
         }
     }
 
-    /// Whether a statement would use a lane, if others were on their way to the same backend.
+    /// Whether a statement would use a lane if other statements were in flight to the same backend.
     pub fn would_use_lane(
         &self,
         text: &[u8],
@@ -278,7 +279,7 @@ impl PooledSession {
         lanes.stats(backend, digest).is_short()
     }
 
-    /// Whether it may, as far as it and its session decide.
+    /// Whether a statement may use a lane, as far as the statement and its session decide that.
     fn check(&self, bytes: usize, facts: &Facts, part: CommandPart) -> Result<(), NotLaneable> {
         if self.lanes() == LaneUse::Off {
             return Err(NotLaneable::Off);
@@ -311,7 +312,7 @@ impl PooledSession {
         }
     }
 
-    /// Its reply has gone to its client.
+    /// Ends a statement whose reply has gone to the client over a lane.
     fn was_sent(
         &mut self,
         statement: &Statement<'_>,

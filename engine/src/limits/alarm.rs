@@ -8,10 +8,10 @@ use tokio::task::JoinHandle;
 use crate::session::PooledSession;
 use registry::session_control::{Ask, SessionControl};
 
-/// After which a statement is killed once more that has had its time, was killed, and still runs.
+/// The time after which a statement that was killed and still runs is killed again.
 const KILL_AGAIN: Duration = Duration::from_secs(2);
 
-/// A bound of time for a statement: when it is over, the statement is killed as KILL QUERY does it.
+/// A time limit for a statement. After that time, the statement is killed as by KILL QUERY.
 pub(crate) struct Alarm {
     task: JoinHandle<()>,
     control: Rc<SessionControl>,
@@ -25,7 +25,7 @@ impl Drop for Alarm {
 }
 
 impl PooledSession {
-    /// Bounds what is sent now, where a rule or hint says so.
+    /// Starts the time limit of the current command, if a rule or a hint sets one.
     pub(crate) fn alarm(&self) -> Option<Alarm> {
         let limit = self.command.policy.as_ref()?.timeout?;
         let control = Rc::clone(&self.control);
@@ -39,7 +39,7 @@ impl PooledSession {
             );
             loop {
                 control.kill_overdue();
-                // A server that had not begun by then forgets a kill.
+                // If the server has not begun the statement by then, it forgets the kill.
                 tokio::time::sleep(KILL_AGAIN).await;
             }
         });

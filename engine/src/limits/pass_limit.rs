@@ -13,7 +13,7 @@ use backend::statement_limits::{Passage, enter};
 use relay::outcome::{After, SessionError};
 
 impl PooledSession {
-    /// Waits until a limit lets the command through. `Some`: it does not, and the client knows.
+    /// Waits until a limit lets the command through. `Some`: the limit refuses it, and the client knows.
     pub(crate) async fn pass_limit(
         &mut self,
         rule_set: &RuleSet,

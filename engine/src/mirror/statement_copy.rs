@@ -1,4 +1,4 @@
-//! A statement as a session of another cluster runs it.
+//! A copy of a statement, for a session in another cluster.
 
 use sql::StatementKind;
 use wire::execute::Execute;
@@ -19,7 +19,7 @@ pub(super) fn copy_of(
 ) -> Option<Work> {
     let mut payload = Vec::new();
     match statement {
-        // Its file is the client's to send, once.
+        // The client sends its file only once.
         Statement::Text(query) if query.facts.kind == StatementKind::Load => None,
         Statement::Text(query) => {
             let (attributes, text) = (b"".as_slice(), query.text());
@@ -41,7 +41,7 @@ pub(super) fn copy_of(
             let key = key_in(&executing.key, cluster);
             Some(Work::Execute(key, executing.parameter_count, payload))
         }
-        // All of its rows, and the types stand in it.
+        // The argument has all rows and the types in it.
         Statement::Bulk(bulk) => {
             payload.push(Command::STMT_BULK_EXECUTE.0);
             payload.extend_from_slice(bulk.argument);

@@ -1,6 +1,6 @@
-//! A transaction of which only its BEGIN has run, on a primary: nothing was read or written in it. When the primary
-//! refuses its first write because it is read-only, or is lost before that, the transaction begins again at the
-//! primary that there is then, as an optimistic transaction without reads would, and its client does not learn of it.
+//! A transaction of which only its BEGIN has run, on a primary: nothing was read or written in it. If the primary
+//! refuses its first write because it is read-only, or is lost before, the transaction begins again at the new primary,
+//! like an optimistic transaction without reads. Its client does not learn of that.
 
 use route::Transaction;
 use session::Outcome;
@@ -26,7 +26,7 @@ impl PooledSession {
             && !self.injects()
     }
 
-    /// Notes the transaction of such a statement, which has had its reply.
+    /// Notes that such a transaction has begun, after the reply to its BEGIN.
     pub(crate) fn note_movable_begin(&mut self, done: &Done) {
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         if is_open && done.outcome == Outcome::Ok {
@@ -52,7 +52,7 @@ impl PooledSession {
         self.routing.optimistic().is_none() && self.has_only_begin() && is_harmless
     }
 
-    /// From now on the transaction is one that begins again at the primary, before its next statement.
+    /// Makes the transaction one that begins again at the primary, before its next statement.
     pub(crate) fn begins_again(&mut self) {
         self.routing.state_mut().note_begin(BeginProgress::Past);
         let begin = Incoming::of_text(BEGIN.as_bytes(), self.client.capabilities());

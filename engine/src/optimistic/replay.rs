@@ -1,5 +1,5 @@
-//! An optimistic transaction goes to the primary: it begins there, reads again what it has read on its
-//! replica, and goes on if that is the same. Nothing has been written by then, on either.
+//! Moves an optimistic transaction to the primary: begins it there, and repeats the reads that it has done on its
+//! replica. It goes on if the results are the same. Nothing has been written by then, on either backend.
 
 use pool::TypesSeen;
 use session::state::Needs;
@@ -27,16 +27,16 @@ use session_parts::cut_transaction::CutTransaction;
 
 /// Why a transaction could not go to the primary.
 pub(crate) enum ReplayFailure {
-    /// No connection was to be had.
+    /// No connection was available.
     Unreachable(Failure),
-    /// The connection broke, or the client went.
+    /// The connection broke, or the client disconnected.
     Cut(ExchangeError),
-    /// The primary says something else.
+    /// A read has another result on the primary, or the transaction does not begin there.
     Changed(String),
 }
 
 impl PooledSession {
-    /// Takes an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
+    /// Moves an optimistic transaction to the primary. `Some`: it is rolled back, and its client knows.
     pub(crate) async fn move_to_primary(
         &mut self,
         sequence: u8,
@@ -47,7 +47,7 @@ impl PooledSession {
         }
     }
 
-    /// Takes an optimistic transaction to the primary, if the session has one. An error: it is rolled back, and
+    /// Moves an optimistic transaction to the primary, if the session has one. After an error it is rolled back, and
     /// [`replay_failed`](Self::replay_failed) tells the client.
     pub(super) async fn try_primary(&mut self) -> Result<(), ReplayFailure> {
         let Some(optimistic_state) = self.routing.optimistic_mut() else {
@@ -63,7 +63,7 @@ impl PooledSession {
     }
 
     async fn replay(&mut self, begin: &Incoming, reads: &[Read]) -> Result<(), ReplayFailure> {
-        // Two connections at a time could keep sessions waiting for one another.
+        // Sessions that hold two connections each could wait for one another.
         if self.held.has_connection() {
             self.end_at_replica(ROLLBACK).await;
         }
@@ -99,7 +99,7 @@ impl PooledSession {
         self.client.status().contains(StatusFlags::IN_TRANS)
     }
 
-    /// Begins the transaction, over another connection if the first breaks.
+    /// Begins the transaction at the primary, over another connection if the first one breaks.
     async fn begin_again(&mut self, begin: &Incoming) -> Result<(), ReplayFailure> {
         let mut repeat = Repeat::of(Effect::Begin, CommandTarget::Home);
         loop {
@@ -161,7 +161,7 @@ impl PooledSession {
     async fn execute_again_there(&mut self, execution: &Execution) -> Result<Done, ReplayFailure> {
         let key = &execution.key;
         let needs = Needs::of(&key.facts, key.text.bytes());
-        // Types that it was executed with before change what MySQL makes of these.
+        // If the statement was executed with other types before, MySQL treats these types differently.
         let mut own_types = TypesSeen::default();
         execution.types.iter().for_each(|it| own_types.see(it));
         let has_seen_others = |conn: &BackendConn| !conn.prepared.has_seen_only(key, &own_types);
@@ -175,7 +175,7 @@ impl PooledSession {
             ));
         };
         if let (Some(conn), Some(types)) = (self.held.connection_mut(), &execution.types) {
-            // They are sent along whether or not it has seen them.
+            // The types are sent along whether the server has seen them or not.
             let _ = conn.prepared.bind(key, types);
         }
         let count = execution.parameter_count;
@@ -210,7 +210,7 @@ impl PooledSession {
         self.exchange(&job).await.map_err(ReplayFailure::Cut)
     }
 
-    /// Tells the client. What it says before it ends its transaction is not executed.
+    /// Tells the client that the transaction has failed. Its statements are not executed until it ends the transaction.
     pub(super) async fn replay_failed(
         &mut self,
         failed: ReplayFailure,
@@ -219,7 +219,7 @@ impl PooledSession {
         let failure = match failed {
             ReplayFailure::Cut(cut) => {
                 let cut = ExchangeError {
-                    // The client has heard nothing of it.
+                    // No part of this reply has gone to the client.
                     reached: cut.reached.min(Reached::Backend),
                     ..cut
                 };
@@ -243,7 +243,7 @@ impl PooledSession {
         Ok(after)
     }
 
-    /// The same where the client is still sending.
+    /// The end of a session whose transaction has failed while the client is still sending a command.
     pub(super) fn cut_within_command(&self) -> SessionError {
         let text = "the transaction was rolled back while the client was sending a long statement";
         SessionError::new(Failure::new(FailureKind::BackendLost, text), None)

@@ -1,5 +1,5 @@
-//! A transaction that may write and has only read yet. It is on a replica; what it has read is kept in
-//! mind, so that it can be read again on the primary before the first write goes there.
+//! A transaction that may write, but has only read so far. It runs on a replica. Its reads are recorded, so that they
+//! can be repeated on the primary before the first write goes there.
 //!
 //! ```text
 //!   BEGIN ──► on a replica ──┬─ COMMIT, ROLLBACK ──► over: there was nothing to commit
@@ -17,6 +17,7 @@ use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
 use crate::optimistic::replay::ReplayFailure;
+use crate::command::execute::CURSOR_TYPES;
 use crate::session::PooledSession;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{Done, ExchangeError, Reached};
@@ -31,21 +32,21 @@ use sql::proxy_explain;
 /// What a command means to an optimistic transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptimisticTransactionEffect {
-    /// Nothing: no backend is asked.
+    /// None: no backend is asked.
     Apart,
-    /// It may be done on the replica.
+    /// The command may run on the replica.
     Stays,
-    /// It is over, on the replica.
+    /// The transaction ends, on the replica.
     Ends,
-    /// It is over, and with it all that the session has made of itself.
+    /// The session is reset, and the transaction ends with it.
     Resets,
-    /// It is for the primary.
+    /// The command has to run on the primary.
     Leaves,
 }
 
 impl PooledSession {
-    /// Whether a statement begins a transaction that may be on a replica until it writes. One that is
-    /// serializable would keep the replica's own replication from rows that it reads.
+    /// Whether a statement begins a transaction that may stay on a replica until it writes. A serializable transaction
+    /// may not: it would block the replica's own replication from rows that it reads.
     pub(crate) fn begins_optimistic(&self, facts: &Facts) -> bool {
         self.routing.state().is_optimistic()
             && self.transaction() == Transaction::None
@@ -69,7 +70,7 @@ impl PooledSession {
         is_so(b"transaction_isolation") || is_so(b"tx_isolation")
     }
 
-    /// A command of an optimistic transaction.
+    /// Runs a command of an optimistic transaction.
     pub(crate) async fn optimistic(&mut self, arrived: Arrived) -> Result<After, SessionError> {
         self.settle_optimistic();
         let is_held = self.held.has_connection();
@@ -96,7 +97,7 @@ impl PooledSession {
         Ok(after)
     }
 
-    /// The transaction is rolled back before its next command was looked at: the client hears it in place of the reply.
+    /// Tells the client, in place of the command's reply, that the transaction was rolled back before the command.
     async fn refuse_behind_replay(
         &mut self,
         failed: ReplayFailure,
@@ -104,25 +105,25 @@ impl PooledSession {
     ) -> Result<After, SessionError> {
         self.count_refused(&mut arrived);
         let incoming = arrived.incoming();
-        // Of a command that goes on, the next packet has this id itself.
+        // If more packets of the command follow, the next one has this id.
         let sequence = incoming.sequence.wrapping_add(u8::from(incoming.is_cut));
         let after = self.replay_failed(failed, sequence).await?;
         match incoming.is_cut {
-            // Nobody would take the rest of it.
+            // The rest of the command is not read.
             true => Err(self.cut_within_command()),
             false => Ok(after),
         }
     }
 
-    /// It may be over.
+    /// Ends the optimistic transaction if the session has no open transaction any more.
     fn settle_optimistic(&mut self) {
-        // A replica that broke between two commands has left the flag as the client knows it.
+        // If a replica breaks between two commands, the client's flag stays set.
         if !self.client.status().contains(StatusFlags::IN_TRANS) {
             self.routing.end_optimistic();
         }
     }
 
-    /// Nothing that it has read matters any more.
+    /// Discards the recorded reads, because they do not matter any more.
     fn forget_reads(&mut self) {
         if let Some(optimistic_state) = self.routing.optimistic_mut() {
             optimistic_state.begin_anew();
@@ -210,8 +211,7 @@ impl PooledSession {
         }
     }
 
-    /// Whether what is about to be sent, rewritten or directed by a rule as it may be, has to go to the
-    /// primary.
+    /// Whether a statement has to go to the primary. Rules may have rewritten it or may direct it elsewhere.
     pub(crate) fn must_leave(&self, facts: &Facts) -> bool {
         if self.routing.optimistic().is_none() {
             return false;
@@ -225,7 +225,7 @@ impl PooledSession {
         is_directed || !matches!(wanted, Wanted::Same(_))
     }
 
-    /// A statement has ended: an optimistic transaction may have begun, or has read.
+    /// Notes a statement that has ended: it may have begun an optimistic transaction, or may be one of its reads.
     #[inline]
     pub(crate) fn note_optimistic(
         &mut self,
@@ -255,7 +255,7 @@ impl PooledSession {
                 Some(fingerprint) if route::is_repeatable(facts) => {
                     optimistic_state.add(RecordedRead::Text(incoming.clone()), fingerprint);
                 }
-                // It has ended, and another has begun, as `completion_type` says.
+                // The transaction has ended, and another one has begun, because of `completion_type`.
                 _ if is_open && done.outcome == Outcome::Ok => optimistic_state.begin_anew(),
                 _ => {}
             }
@@ -283,15 +283,15 @@ impl PooledSession {
         }
     }
 
-    /// The replica has broken within a command, and nothing of the reply was passed on: nothing was
-    /// written, so all may be said again on the primary.
+    /// Whether a command can run again on the primary: its replica has broken, and no part of the reply was forwarded.
+    /// Nothing was written, so the whole transaction can be repeated.
     pub(crate) fn may_go_on(&self, cut: &ExchangeError, facts: &Facts) -> bool {
         let is_broken = matches!(cut.cut, Cut::Backend(_) | Cut::Asked(Ask::BackendDown));
         let is_movable = self.routing.optimistic().is_some() || self.may_begin_again(cut, facts);
         is_movable && is_broken && cut.reached != Reached::Client
     }
 
-    /// Goes on there. `Some`: the client knows why it cannot.
+    /// Continues the transaction on the primary. `Some`: that failed, and the client knows why.
     pub(crate) async fn go_on(
         &mut self,
         cut: &ExchangeError,
@@ -307,7 +307,7 @@ impl PooledSession {
         self.move_to_primary(sequence).await
     }
 
-    /// The backend is gone. Whether the client's transaction goes on at the primary.
+    /// Gives up a lost backend. Returns whether the client's transaction goes on at the primary.
     pub(crate) fn lose_optimistic_backend(&mut self) -> bool {
         if self.has_only_begin() {
             self.begins_again();
@@ -323,6 +323,3 @@ impl PooledSession {
         true
     }
 }
-
-/// The flags of an EXECUTE that ask for a cursor of whatever kind.
-const CURSOR_TYPES: u8 = 0b111;

@@ -13,7 +13,7 @@ use command::injecting::Injecting;
 use stats::profiles::LeftOut;
 
 impl PooledSession {
-    /// Whether chance has chosen the next statement, as far as its text need not be looked at.
+    /// Whether chance has chosen the next statement, before its text is looked at.
     pub(crate) fn is_picked(&self, rule_set: &RuleSet) -> bool {
         if !rule_set.samples {
             return false;
@@ -24,7 +24,7 @@ impl PooledSession {
         profiling.picks(self.identity.id(), user, below)
     }
 
-    /// Has something sent around a statement if it is to be profiled, unless a rule has something sent.
+    /// Has statements sent around a statement that is to be profiled, unless a rule already sends some.
     pub(crate) fn choose_profile(
         &self,
         rule_set: &RuleSet,
@@ -58,7 +58,7 @@ impl PooledSession {
         policy.injecting = Some(Box::new(profile));
     }
 
-    /// Nothing is sent around a statement: if it was to be profiled, that is counted.
+    /// Counts a statement that was to be profiled, but has nothing sent around it.
     pub(crate) fn leaves_out(&self, injecting: &Injecting, why: LeftOut) {
         if injecting.is_profile() {
             self.env.shared.profiling.leaves_out(why);

@@ -134,7 +134,7 @@ impl PooledSession {
     }
 }
 
-/// How many rows the statement has looked at, if that was asked and told.
+/// The number of rows that the statement has examined, if that was asked and answered.
 fn examined(found: &Found) -> Option<u64> {
     match (&found.purpose, &found.finding) {
         (Purpose::Events, Finding::Table(table)) => rows_examined(table),
@@ -142,7 +142,7 @@ fn examined(found: &Found) -> Option<u64> {
     }
 }
 
-/// What is told of all answers.
+/// The reported results of all injected statements.
 fn told_of(injecting: &Injecting) -> (Option<Map<String, Value>>, Vec<InjectionReport<'_>>) {
     let how = injecting.injection.results;
     let (mut status, results) = collect_reports(&injecting.before, &injecting.after, how);
@@ -152,7 +152,7 @@ fn told_of(injecting: &Injecting) -> (Option<Map<String, Value>>, Vec<InjectionR
     (status, results)
 }
 
-/// Takes out of an answer what a statement's values may be in.
+/// Removes from an answer what may contain values of the statement.
 fn redact(found: &mut Found) {
     match (&found.purpose, &mut found.finding) {
         (Purpose::Warnings | Purpose::Errors, Finding::Table(table)) => table.redact(shown),

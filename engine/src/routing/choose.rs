@@ -19,7 +19,7 @@ use link::failure::{Failure, FailureKind};
 use script_host::script_route::ScriptTarget;
 
 impl PooledSession {
-    /// Where a statement of these facts is to go.
+    /// The target of a statement with these facts.
     pub fn command_target(&mut self, facts: &Facts) -> CommandTarget {
         self.command.use_for = use_of(facts);
         if let Some(command_target) = self.policy_target(facts) {
@@ -33,13 +33,14 @@ impl PooledSession {
         }
     }
 
-    /// The same for a statement that runs where its session is, unless a rule, a hint or a script says otherwise.
+    /// The target of a statement that runs at the session's own backend, unless a rule, a hint or a script says
+    /// otherwise.
     pub(crate) fn home_target(&mut self, facts: &Facts) -> CommandTarget {
         self.command.use_for = use_of(facts);
         self.policy_target(facts).unwrap_or(CommandTarget::Home)
     }
 
-    /// Which role it wants, and why; none where all of the session's statements go one way.
+    /// The role that a statement wants, and why. `None`: all of the session's statements go one way.
     pub fn wanted(&self, facts: &Facts) -> Option<Wanted> {
         self.is_split()
             .then(|| match route::wanted(facts, self.transaction()) {
@@ -91,7 +92,7 @@ impl PooledSession {
         }
     }
 
-    /// The backend that the aim leads to.
+    /// Chooses the backend for a target. Backends in `tried` are left out.
     pub fn backend(
         &mut self,
         command_target: CommandTarget,
@@ -128,8 +129,8 @@ impl PooledSession {
         }
     }
 
-    /// The only backend that there is, where it is the session's own or a primary: a read that is for a
-    /// replica falls back to it without a choice.
+    /// The only backend that exists, if it is the session's own or a primary: a read for a replica falls back to it,
+    /// without a choice.
     fn only_backend(&self, tried: &[BackendId]) -> Option<Arc<Backend>> {
         let topology = self.env.pool_env.topology.borrow();
         let [only] = &topology.backends[..] else {
@@ -150,19 +151,19 @@ impl PooledSession {
         (is_home && falls_back && is_free && only.is_usable()).then(|| Arc::clone(only))
     }
 
-    /// A replica that takes it, at once or behind a wait, or the session's own backend.
+    /// A replica that takes the statement, at once or after a wait, or else the session's own backend.
     fn at_replica_or_home(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         if let Ok(backend) = self.placed(Roles::Replica, tried)
             && backend.role == Some(Role::Replica)
         {
             return Ok(backend);
         }
-        // Where nobody knows what to wait for, that is asked there, for the next one.
+        // If the position to wait for is not known, the own backend is asked for it, for the next statement.
         self.routing.state_mut().awaited = None;
         self.at_home(tried)
     }
 
-    /// The session's own backend, or another one where that is not to be had.
+    /// The session's own backend, or another one if the own backend cannot be used.
     fn anywhere(&mut self, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         match self.at_home(tried) {
             Err(_) if self.is_split() => self.placed(Roles::Any, tried),
@@ -209,7 +210,7 @@ impl PooledSession {
             let now = env.now();
             let dice = &mut env.relay.login.dice.borrow_mut();
             let backend = route::choose(&topology, &whole, now, dice)?;
-            // Another worker may have been faster; then the choice is made again.
+            // Another worker may have taken the slot first; then the choice is made again.
             if let Some(slot) = backend.begin() {
                 self.routing.settle(Arc::clone(&backend), slot);
                 return Ok(backend);
@@ -217,13 +218,13 @@ impl PooledSession {
         }
     }
 
-    /// A backend for one statement, which may have to wait there for what it must see.
+    /// Chooses a backend for one statement, which may have to wait there for the writes that it must see.
     fn placed(&mut self, roles: Roles, tried: &[BackendId]) -> Result<Arc<Backend>, NoBackend> {
         let env = Rc::clone(&self.env);
         let topology = Arc::clone(&env.pool_env.topology.borrow());
-        let request_id = self.routing.home().map(|home| home.id);
+        let home_id = self.routing.home().map(|home| home.id);
         let written = self.must_see();
-        let wish = self.ordered(roles, tried, request_id.as_slice(), &written);
+        let wish = self.ordered(roles, tried, home_id.as_slice(), &written);
         let now = env.now();
         let dice = &mut env.relay.login.dice.borrow_mut();
         let placed = route::select_backend(&topology, &wish, &env.loads, now, dice, &mut ())?;
@@ -235,7 +236,7 @@ impl PooledSession {
         Ok(Arc::clone(placed.backend))
     }
 
-    /// The replica that the session stays with, where the configuration has it stay.
+    /// The replica that the session stays with, if the configuration wants sessions to stay.
     pub fn sticky(&self) -> Option<BackendId> {
         let policy = self.settings.config.balance.reads;
         self.routing
@@ -244,7 +245,7 @@ impl PooledSession {
             .filter(|_| policy == ReadPolicy::Sticky)
     }
 
-    /// What a statement that may go to a replica asks for, but for what it must see.
+    /// The criteria for the backend of a statement that may go to a replica, without the writes that it must see.
     pub(crate) fn wish<'a>(
         &self,
         roles: Roles,

@@ -1,4 +1,4 @@
-//! What a session's reads must see of writes, its own and those of others.
+//! The writes that a session's reads must see: its own, and those of other sessions.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use backend::own_reply::OwnReply;
 use session::track_settings::GtidTracking;
 
 impl PooledSession {
-    /// Whether its reads may go elsewhere than its writes.
+    /// Whether the session's reads may go elsewhere than its writes.
     pub(crate) fn is_split(&self) -> bool {
         self.routing.settings().replicas == ReplicaUse::Split
             && self.mode != SessionMode::Transparent
     }
 
-    /// Whether its reads have to see certain writes.
+    /// Whether the session's reads have to see certain writes.
     pub(crate) fn is_consistent(&self) -> bool {
         let rule_set = self.env.rule_set.borrow();
         let is_directed = rule_set.directs || self.has_scripts();
@@ -33,19 +33,20 @@ impl PooledSession {
         (may_differ && sees) || rule_set.some_see_all
     }
 
-    /// Whether one that a connection does not tell of was not made, unless its reply had no room for
-    /// it, or failed. Without a binary log nothing is ever told.
+    /// Whether a GTID that the connection does not report does not exist, unless its reply had no room for it, or was
+    /// an error. A server without a binary log reports none.
     fn tells_gtids(&self, conn: &BackendConn) -> bool {
         let is_listening = match conn.state.server() {
-            // With the other variables, unless a statement was to see those of its client.
+            // MariaDB reports GTIDs with the other variables, unless a statement was to see the client's own tracking
+            // settings.
             Server::MariaDb(_) => !self.tracking.has_shown(),
             Server::MySql(_) | Server::Unknown => conn.tells_gtids,
         };
         is_listening && conn.backend.standing.position().is_some()
     }
 
-    /// Whether the connection is to be told to tell what it writes: MySQL's has to, once, and not
-    /// within a transaction. MariaDB tells of `last_gtid` with the other variables.
+    /// Whether the connection has to be told to report GTIDs. A MySQL connection has to be told once, outside a
+    /// transaction. MariaDB reports `last_gtid` with the other variables.
     pub(crate) fn wants_gtids(&self, conn: &BackendConn) -> bool {
         !conn.tells_gtids
             && self.is_consistent()
@@ -56,15 +57,15 @@ impl PooledSession {
             && self.pins().is_empty()
     }
 
-    /// Whether a backend has others in its cluster that could be read.
+    /// Whether a backend's cluster has other backends, which reads could go to.
     fn has_company(&self, conn: &BackendConn) -> bool {
         let topology = self.env.pool_env.topology.borrow();
         let mut backends = topology.backends.iter();
         backends.any(|it| it.cluster == conn.backend.cluster && it.id != conn.backend.id)
     }
 
-    /// Before a statement that shows what a connection tells: it tells of GTIDs what the client wants.
-    /// Within a transaction MySQL does not let go of it (error 1766).
+    /// Prepares a connection for a statement that shows the tracking settings: it reports GTIDs as the client wants.
+    /// Within a transaction MySQL does not allow that change (error 1766).
     pub(crate) fn hide_gtids(&self, conn: &mut BackendConn) -> GtidTracking {
         let is_free = !self.is_in_transaction_there();
         match is_free && std::mem::take(&mut conn.tells_gtids) {
@@ -73,14 +74,14 @@ impl PooledSession {
         }
     }
 
-    /// The wait on this connection was not in vain.
+    /// Notes that the wait on this connection has succeeded.
     pub(crate) fn note_arrival(&mut self, conn: &BackendConn) {
         if let Some(position) = self.routing.state_mut().awaited.take() {
             self.env.loads.reached(&conn.backend, &position);
         }
     }
 
-    /// In which cluster its current command sees what.
+    /// The cluster and the consistency of the current command.
     pub(crate) fn level(&self) -> (ClusterId, Consistency) {
         let order = self.command.policy.as_deref();
         let cluster = order.and_then(|it| it.cluster);
@@ -91,11 +92,11 @@ impl PooledSession {
         )
     }
 
-    /// What its reads must see.
+    /// The writes that the current command must see.
     pub fn must_see(&self) -> Arc<Written> {
         let (cluster, level) = self.level();
         let mut seen = match level {
-            // What it writes elsewhere is not kept.
+            // Writes to another cluster are not recorded.
             Consistency::Session if cluster == self.routing.settings().cluster => {
                 Arc::clone(&self.routing.state().written)
             }
@@ -119,8 +120,8 @@ impl PooledSession {
         found.map(|cluster| Arc::clone(&cluster.written))
     }
 
-    /// A read that ran on a lane was told to have written, as a view may by a function: what must be
-    /// seen of that nobody knows.
+    /// Notes that a server has reported a write for a read on a lane: a view may write by a function. The position that
+    /// later reads must see is not known then.
     pub(crate) fn note_written_on_lane(&mut self, backend: &Backend) {
         if matches!(self.tracking.changes().gtids(), Gtids::None) {
             return;
@@ -131,7 +132,7 @@ impl PooledSession {
         }
     }
 
-    /// Notes what a command has written, by the server's word.
+    /// Notes the writes of a command, as the server reports them.
     pub(crate) fn note_written(&mut self, facts: &Facts, done: &Done) {
         if !self.is_consistent() {
             return;
@@ -141,7 +142,7 @@ impl PooledSession {
         };
         let backend = &conn.backend;
         let is_own = backend.cluster == self.routing.settings().cluster;
-        // A transaction's GTID is made where it commits.
+        // A transaction gets its GTID when it commits.
         let has_written = self.routing.state().has_unsaid_writes || may_have_written(facts);
         let is_open = self.client.status().contains(StatusFlags::IN_TRANS);
         self.routing.state_mut().has_unsaid_writes = is_open && has_written;
@@ -174,8 +175,8 @@ impl PooledSession {
         }
     }
 
-    /// Whether a reply can have told of all that was written: an ERR tells nothing, nor do rows to a
-    /// client that wants an EOF packet behind them.
+    /// Whether a reply had room to report all writes: an ERR reports none, and neither do rows for a client that wants
+    /// an EOF packet after them.
     fn has_room(&self, done: &Done) -> bool {
         let has_eof = !self
             .client
@@ -186,8 +187,8 @@ impl PooledSession {
             && !(has_eof && done.tally.had_rows)
     }
 
-    /// Where a read would have gone to a replica if anybody knew what to wait for, the primary is asked
-    /// how far it is: that is what is in front of the read, and what to wait for from then on.
+    /// The question for the primary's position, before a read that could not go to a replica because its position is
+    /// not known. From then on reads wait for this position.
     pub(crate) fn position_to_ask(
         &mut self,
         conn: &BackendConn,
@@ -198,7 +199,7 @@ impl PooledSession {
         (is_wanted && is_there).then(|| (self.must_see(), question_of_position(conn)))
     }
 
-    /// Asks a connection to the primary how far that is, for a read that is not done there.
+    /// Asks the primary for its position, for a read that runs elsewhere.
     pub(crate) async fn ask_position(
         &mut self,
         conn: &mut BackendConn,
@@ -212,7 +213,7 @@ impl PooledSession {
         Ok(())
     }
 
-    /// The primary's reply to that question. One that makes no sense leaves things as they are.
+    /// Takes over the primary's position. A reply without a valid position changes nothing.
     pub(crate) fn observe_position(
         &mut self,
         conn: &BackendConn,
@@ -225,7 +226,7 @@ impl PooledSession {
         }
     }
 
-    /// The primary has told how far it is. `before` is what had to be seen when it was asked.
+    /// Notes the primary's position. `before`: the writes that had to be seen when the primary was asked.
     fn note_position(&mut self, conn: &BackendConn, before: &Arc<Written>, told: &[u8]) {
         let Ok(position) = Position::parse(family_of(conn), told) else {
             return;
@@ -260,17 +261,17 @@ fn family_of(conn: &BackendConn) -> Family {
     }
 }
 
-/// Whether a statement failed before it could do anything. One that fails later may leave rows behind,
-/// where its engine has no transactions.
+/// Whether a statement failed before it could change anything. A statement that fails later may leave rows in tables
+/// without transactions.
 fn is_undone(done: &Done) -> bool {
-    /// Not parsed, not known, not allowed.
+    /// The statement was not parsed, not resolved, or not allowed.
     const BEFORE: [u16; 14] = [
         1044, 1045, 1046, 1049, 1051, 1054, 1064, 1136, 1142, 1143, 1146, 1227, 1290, 1792,
     ];
     matches!(done.outcome, Outcome::Err(number) if BEFORE.contains(&number))
 }
 
-/// Whether a statement whose server tells of no GTIDs may have changed what others read.
+/// Whether a statement may have changed data that others read, if its server reports no GTIDs.
 fn may_have_written(facts: &Facts) -> bool {
     let only_locks = facts.kind == sql::StatementKind::Select
         && facts.marks.has(Marks::LOCKING)

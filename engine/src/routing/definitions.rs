@@ -1,5 +1,5 @@
-//! Statements that name a view, a table with triggers or a procedure that does more than its text says: they are
-//! placed and pinned by what is known of that.
+//! Statements that name a view, a table with triggers or a procedure, which may do more than the text says. They are
+//! routed and pinned by what the proxy knows of these definitions.
 
 use session::Outcome;
 use sql::{Does, Facts, Object, Role, StatementKind};
@@ -8,7 +8,7 @@ use crate::session::PooledSession;
 use command::statement::Statement;
 
 impl PooledSession {
-    /// Takes into account what the things do that a text names.
+    /// Adds to the facts what the views, triggers and routines do that a text names.
     #[inline]
     pub fn name_more(&self, facts: &mut Facts, text: &[u8]) {
         if !self.env.definitions.borrow().is_empty() {
@@ -17,7 +17,8 @@ impl PooledSession {
         }
     }
 
-    /// The same for a statement on its way; what was prepared names what it names in the schema of that time.
+    /// Adds that to the facts of a statement that is about to run. A prepared statement names objects of the schema
+    /// that it was prepared in.
     #[inline]
     pub(crate) fn name_hidden_objects(&self, statement: &mut Statement<'_>) {
         if self.env.definitions.borrow().is_empty() {
@@ -51,7 +52,7 @@ impl PooledSession {
         }
     }
 
-    /// Has definitions learned again that a statement may have changed.
+    /// Has definitions read again, if a statement may have changed them.
     #[inline]
     pub(crate) fn note_definitions(&self, facts: &Facts, outcome: Outcome) {
         let mut parts = facts.statements.iter();

@@ -1,6 +1,6 @@
-//! A session that is held at a replica and has something to write: what holds it there ends, or its
-//! client hears what to do. Replicas take no writes, or, from accounts that may write all the same,
-//! writes that nobody else ever sees.
+//! A session that is held at a replica and has something to write. The state that holds it there ends, or the client
+//! gets an error. Replicas refuse writes. From accounts that may write all the same, they take writes that no other
+//! backend ever sees.
 
 use route::{Role, Transaction, Wanted, Why};
 use session::Outcome;
@@ -13,21 +13,21 @@ use backend::own_reply::OwnReply;
 use command::target::CommandTarget;
 use link::failure::{Failure, FailureKind};
 
-/// What ends a hold.
+/// The effects that release named locks.
 const RELEASED: Effects = Effects::NAMED_LOCK_RELEASED.with(Effects::NAMED_LOCKS_RELEASED);
 
-/// Whatever `completion_type` says.
+/// This ends a transaction in the same way with each value of `completion_type`.
 const COMMIT: &[u8] = b"COMMIT AND NO CHAIN NO RELEASE";
 
-/// The same.
+/// This does, too.
 pub(crate) const ROLLBACK: &[u8] = b"ROLLBACK AND NO CHAIN NO RELEASE";
 
 impl PooledSession {
-    /// Before a statement: should it be for a primary while a replica is held, a transaction that only
-    /// reads is committed there, which the statement would do as well.
+    /// Leaves the replica before a statement for a primary. A transaction that only reads is committed there; the
+    /// statement would do that as well.
     ///
     /// # Errors
-    /// The session holds more there than that.
+    /// The session holds more there than such a transaction.
     pub(crate) async fn leave_replica(
         &mut self,
         command_target: CommandTarget,
@@ -60,7 +60,7 @@ impl PooledSession {
         }
     }
 
-    /// Ends a transaction that has changed nothing: nothing is lost should its backend break now.
+    /// Ends a transaction that has changed nothing. If its backend breaks now, nothing is lost.
     pub(crate) async fn end_at_replica(&mut self, end: &[u8]) {
         let facts = sql::facts(end, self.sql_state.session().flags());
         if !self.held.has_connection() {
@@ -101,8 +101,8 @@ impl PooledSession {
     }
 }
 
-/// Whether it is a write of what others see; what the session holds for itself may be done with where
-/// that is.
+/// Whether a statement writes data that other sessions see. The session's own temporary tables and locks may be used
+/// where they are.
 fn writes(facts: &Facts, why: Why) -> bool {
     let is_own = matches!(
         facts.kind,

@@ -1,4 +1,4 @@
-//! Where a command goes by the word of a rule, a hint or a script.
+//! The target of a command, if a rule, a hint or a script decides it.
 
 use config::ReplicaUse;
 use route::{BackendId, Roles, Wanted, Wish, Written};
@@ -9,7 +9,7 @@ use command::command_policy::CommandPolicy;
 use command::target::CommandTarget;
 
 impl PooledSession {
-    /// Where the current order sends a statement; none where it leaves that open.
+    /// The target that the command's policy gives a statement. `None`: the policy leaves that open.
     pub(crate) fn policy_target(&self, facts: &Facts) -> Option<CommandTarget> {
         let Some(order) = self.command.policy.as_ref().filter(|it| it.directs()) else {
             return self
@@ -42,7 +42,7 @@ impl PooledSession {
         })
     }
 
-    /// A backend for a command of which the order says where it goes.
+    /// The criteria for the backend of a command whose policy says where it goes.
     pub fn ordered<'a>(
         &self,
         roles: Roles,
@@ -51,7 +51,7 @@ impl PooledSession {
         written: &'a Written,
     ) -> Wish<'a> {
         let order = self.command.policy.as_deref();
-        // A rule's word, and a hint's, go before the script's.
+        // A rule or a hint goes before the script.
         let is_ordered = order.is_some_and(CommandPolicy::directs);
         let choice = self.routing.state().script_route();
         let chosen = choice.backend().filter(|_| !is_ordered).unzip();
@@ -67,7 +67,7 @@ impl PooledSession {
         }
     }
 
-    /// A statement that its replica could not serve goes to a primary of the same cluster.
+    /// The target of a statement that its replica could not serve: a primary of the same cluster.
     pub(crate) fn after_ordered(&mut self, roles: Roles) -> CommandTarget {
         if let Some(order) = self.command.policy.as_deref_mut()
             && roles != Roles::Primary

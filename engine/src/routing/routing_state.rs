@@ -1,4 +1,4 @@
-//! What decides over all statements of a session where they go, and what its reads must see.
+//! The state by which all statements of a session are routed, and the writes that its reads must see.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use login::destination::{Destination, roles_of};
 use relay::relay_env::RelayEnv;
 use script_host::script_route::ScriptRoute;
 
-/// Where account, listener and configuration let a session's commands go.
+/// Where the settings of account, listener and configuration let a session's commands go.
 #[derive(Clone, Copy, Debug)]
 pub struct RoutingSettings {
     /// The cluster of its backends.
@@ -19,7 +19,7 @@ pub struct RoutingSettings {
     pub(crate) consistency: Consistency,
     /// Which of its statements may use shared lanes.
     pub(crate) lanes: LaneUse,
-    /// Decides over percentages of sessions.
+    /// A random number, for rules about a percentage of the sessions.
     pub(crate) random: u64,
 }
 
@@ -29,7 +29,7 @@ impl RoutingSettings {
         roles_of(self.replicas)
     }
 
-    /// Among which backends the session's own one is chosen.
+    /// The backends among which the session's own backend is chosen.
     pub(crate) fn destination(&self) -> Destination {
         Destination {
             cluster: self.cluster,
@@ -43,7 +43,7 @@ impl RoutingSettings {
 enum Optimistic {
     No,
     Yes,
-    /// The last one's reads on a replica were not the same on the primary: the next one begins there.
+    /// The last transaction's reads had other results on the primary, so the next transaction begins there.
     NotTheNext,
 }
 
@@ -59,29 +59,30 @@ pub enum BeginProgress {
     Alone,
 }
 
-/// One session's. What one command needs is in its `CurrentCommand`.
+/// The routing state of one session. The state of one command is in its `CurrentCommand`.
 #[derive(Debug)]
 pub struct RoutingState {
     pub(super) settings: RoutingSettings,
     optimistic: Optimistic,
     begin: BeginProgress,
-    /// What it has written, as far as its reads are to see it.
+    /// The session's writes, as far as its reads have to see them.
     pub(super) written: Arc<Written>,
-    /// Its open transaction may have written.
+    /// The open transaction may have written.
     pub(super) has_unsaid_writes: bool,
     last: Option<BackendId>,
-    /// Where its last read went that was for a replica.
+    /// The replica where the last read for a replica went.
     pub(super) replica: Option<BackendId>,
     choice: ScriptRoute,
-    /// Nobody knows where in the stream its writes are. So its connection is one to the primary, which is asked for that
-    /// before the next statement there. A session may keep its connection, and with it this, when the command ends.
+    /// The position of the session's writes is not known. So the connection leads to the primary, which is asked for
+    /// the position before the next statement there. If the session keeps its connection after the command, it keeps
+    /// this flag, too.
     pub(super) wants_position: bool,
-    /// The same of a replica: what its connection is not known to have, and must have before the next statement there.
+    /// The position that a replica must have reached before the next statement on its connection.
     pub(super) awaited: Option<Box<Position>>,
 }
 
 impl RoutingState {
-    /// The account's word goes before the listener's, and that before what holds for all.
+    /// The account's settings go before the listener's, and those before the settings for all.
     pub(crate) fn of(
         env: &RelayEnv,
         config: &Config,
@@ -112,7 +113,7 @@ impl RoutingState {
         Self::new(settings, is_optimistic)
     }
 
-    /// The same session's course in another cluster, where it has written nothing yet. Nobody reads its replies.
+    /// The same session's routing in another cluster, where it has written nothing yet. No client reads its replies.
     pub(crate) fn elsewhere(&self, cluster: ClusterId) -> Self {
         let settings = RoutingSettings {
             cluster,
@@ -139,7 +140,7 @@ impl RoutingState {
         }
     }
 
-    /// Where its last command ran.
+    /// The backend where the session's last command ran.
     pub fn last(&self) -> Option<BackendId> {
         self.last
     }
@@ -148,7 +149,7 @@ impl RoutingState {
         self.last = Some(backend);
     }
 
-    /// The backends that scripts have chosen.
+    /// The route that scripts have chosen.
     pub fn script_route(&self) -> &ScriptRoute {
         &self.choice
     }
@@ -158,7 +159,7 @@ impl RoutingState {
         &mut self.choice
     }
 
-    /// How far the BEGIN of its transaction has come.
+    /// How far the BEGIN of the session's transaction has come.
     pub(crate) fn begin(&self) -> BeginProgress {
         self.begin
     }
@@ -167,24 +168,24 @@ impl RoutingState {
         self.begin = begin;
     }
 
-    /// What the connection that it has got must have before the next statement there.
+    /// The position that the connection must have reached before the next statement there.
     pub(crate) fn awaited(&self) -> Option<&Position> {
         self.awaited.as_deref()
     }
 
-    /// Whether its next transaction may begin on a replica.
+    /// Whether the session's next transaction may begin on a replica.
     pub(crate) fn is_optimistic(&self) -> bool {
         self.optimistic == Optimistic::Yes
     }
 
-    /// A transaction has begun at the primary.
+    /// Notes that a transaction has begun at the primary.
     pub(crate) fn begins_at_primary(&mut self) {
         if self.optimistic == Optimistic::NotTheNext {
             self.optimistic = Optimistic::Yes;
         }
     }
 
-    /// What its transaction had read on a replica was not the same on the primary.
+    /// Notes that a transaction's reads had other results on the primary than on a replica.
     pub(crate) fn next_begins_at_primary(&mut self) {
         self.optimistic = Optimistic::NotTheNext;
     }

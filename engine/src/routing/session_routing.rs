@@ -1,4 +1,4 @@
-//! What one session remembers for the routing of its commands.
+//! The routing of one session's commands, with all that it remembers.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use session_parts::cut_transaction::CutTransaction;
 
 /// Where the commands of one session go.
 pub struct Routing {
-    /// What decides where its commands go.
+    /// The state by which the commands are routed.
     state: RoutingState,
-    /// The backend that the session's writes go to as long as that can be used.
+    /// The backend that the session's writes go to, as long as it can be used.
     home: Option<Home>,
-    /// Its transaction may write, and has only read yet, on a replica.
+    /// Set while the session's transaction may write, has only read so far, and is on a replica.
     optimistic_state: Option<Box<OptimisticTransaction>>,
-    /// Its transaction was cut off, and the client has not ended it yet.
+    /// Set if the session's transaction was cut off, and the client has not ended it yet.
     cut_transaction: Option<CutTransaction>,
-    /// Its statements that go to another cluster as well.
+    /// The copies of the session's statements for another cluster.
     reflection: Reflection,
     lane_use: LaneUseState,
 }
@@ -54,14 +54,14 @@ impl Routing {
         &mut self.state
     }
 
-    /// The session is another account's now: what it was before.
+    /// Takes over the routing of another account. Returns the former routing.
     pub(crate) fn enter_account(&mut self, state: RoutingState) -> SavedRouting {
-        // What runs beside it is another's.
+        // The shadow session belongs to the former account.
         self.reflection = Reflection::None;
         let before = std::mem::replace(&mut self.state, state);
         let is_same = before.settings.cluster == self.state.settings.cluster;
         if is_same {
-            // The client is the same under its new account, and it reads what it has written.
+            // The same client has another account now, and its reads have to see its own writes.
             self.state.written.clone_from(&before.written);
         }
         SavedRouting {
@@ -70,7 +70,7 @@ impl Routing {
         }
     }
 
-    /// The change of the account has failed.
+    /// Restores the former routing, because the change of the account has failed.
     pub(crate) fn return_to(&mut self, before: SavedRouting) {
         self.state = before.state;
         self.home = before.home;
@@ -104,7 +104,7 @@ impl Routing {
         self.state.awaited.is_some() || self.state.wants_position
     }
 
-    /// Another backend is chosen for the session.
+    /// Forgets these waits, because another backend is chosen.
     #[inline]
     pub(crate) fn forget_waits(&mut self) {
         self.state.awaited = None;

@@ -1,5 +1,4 @@
-//! Rules about commands that are no statements: those that say in a byte what a statement says in words, and those of
-//! replication.
+//! Rules about commands that are no statements: commands whose byte stands for a statement, and those of replication.
 
 use route::rules::{By, Counters, Hints, Reply};
 use session::statement_of;
@@ -13,8 +12,8 @@ use link::client_command::Incoming;
 use relay::outcome::After;
 
 impl PooledSession {
-    /// Asks the rules about a command that says in a byte what a statement says in words. `Some`: it is refused, and
-    /// the client knows.
+    /// Evaluates the rules for a command whose byte stands for a statement. `Some`: it is refused, and the client
+    /// knows.
     pub(crate) fn rule_command(&mut self, incoming: &Incoming) -> Option<After> {
         if self.env.rule_set.borrow().compiled.rules.is_empty() {
             return None;
@@ -46,8 +45,8 @@ impl PooledSession {
         Some(After::Next)
     }
 
-    /// Asks the rules about a command of replication, from which on the session is relayed. They may say where. `Some`: it
-    /// is refused, and the client knows.
+    /// Evaluates the rules for a command of replication, from which on the session is relayed. Rules may say where it
+    /// goes. `Some`: it is refused, and the client knows.
     pub(crate) fn rule_replication(&mut self, sequence: u8) -> Option<After> {
         let unread = Facts {
             doubts: Doubts::RELAYED,

@@ -1,5 +1,5 @@
-//! Rules and hints, asked about a client's command; and what of their answer is done before anything
-//! is sent: it is logged, answered, refused, held up, rewritten. What is left is the command's
+//! Evaluates rules and hints for a client's command, and does all that they want before anything is sent: log, answer,
+//! refuse, delay, rewrite. Later steps read the rest from the command's
 //! [`CommandPolicy`](command::command_policy::CommandPolicy).
 
 use std::time::SystemTime;
@@ -28,11 +28,11 @@ use link::query_command::{Carries, QueryCommand};
 use relay::outcome::{After, SessionError};
 use script_host::shadow_queue::Reflection;
 
-/// What a client wants done.
+/// A command, as rules and hints see it.
 pub(crate) struct RuleInput<'a> {
     /// The statement.
     pub text: &'a [u8],
-    /// What its text says.
+    /// The facts of its text.
     pub facts: &'a Facts,
     /// The hash of its digest, if that is known.
     pub digest: Option<u64>,
@@ -40,23 +40,23 @@ pub(crate) struct RuleInput<'a> {
     pub attributes: &'a [QueryAttribute<'a>],
     /// The sequence id that its reply begins with.
     pub sequence: u8,
-    /// How its reply looks.
+    /// The form of its reply.
     pub form: Form,
 }
 
-/// How its reply looks, and what of a judgement is of account.
+/// The form of a command's reply, and with it which parts of a judgement apply now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// COM_QUERY.
     Text,
-    /// COM_STMT_PREPARE: it is refused or rewritten, and the rest waits for the execution.
+    /// COM_STMT_PREPARE: rules may refuse or rewrite it now; everything else waits for the execution.
     Prepare,
     /// COM_STMT_EXECUTE: it has been rewritten already.
     Binary,
 }
 
 impl<'a> RuleInput<'a> {
-    /// A text alone.
+    /// The input for a text without attributes.
     pub(super) fn of_text(text: &'a [u8], facts: &'a Facts, sequence: u8) -> Self {
         Self {
             text,
@@ -69,18 +69,18 @@ impl<'a> RuleInput<'a> {
     }
 }
 
-/// What becomes of a command.
+/// What rules and hints have decided about a command.
 pub(super) enum Ruled {
     /// The client has its reply.
     Answered(After),
-    /// It goes on, with another text if one is given.
+    /// The command goes on, with this text in place of its own if there is one.
     Goes(Option<Vec<u8>>),
-    /// It will be answered when it is executed, with these columns; with none, by OK.
+    /// A rule answers the statement when it is executed: with these columns, or with OK if there are none.
     Promised(Vec<String>),
 }
 
 impl PooledSession {
-    /// Whether somebody has to be asked about a statement at all.
+    /// Whether any rule, hint, script or sample may concern a statement at all.
     pub(crate) fn is_ruled(&mut self, facts: &Facts, carries: Carries) -> bool {
         if self.script_route().is_some() {
             return true;
@@ -96,19 +96,19 @@ impl PooledSession {
                 && !rule_set.hints_of(self.identity.account()).is_empty())
     }
 
-    /// Where the command's script sends it, as a hint.
+    /// The route that the command's script has given it, in the form of a hint.
     fn script_route(&self) -> Option<&[u8]> {
         self.command.policy.as_ref()?.script.as_deref()
     }
 
-    /// Asks the rules and hints about a statement, and does what is to be done before it is sent. `Some`: the client
-    /// has its reply.
+    /// Evaluates the rules and hints for a statement, and does what they want before it is sent. `Some`: the client has
+    /// its reply.
     pub(crate) async fn apply_rules(
         &mut self,
         statement: &mut Statement<'_>,
     ) -> Result<Option<Ending>, SessionError> {
         let after = match statement {
-            // Of several statements the command was asked about as a whole.
+            // If a command holds several statements, its rules were evaluated once for the whole command.
             Statement::Text(query) if query.command_part.is_of_several() => None,
             Statement::Command(_) => None,
             Statement::Text(query) => match self.is_ruled(&query.facts, query.carries()) {
@@ -128,7 +128,7 @@ impl PooledSession {
         Ok(after.map(Ending::last))
     }
 
-    /// Asks about a COM_QUERY, and does what is to be done before it is sent.
+    /// Evaluates the rules and hints for a COM_QUERY, and does what they want before it is sent.
     async fn rule_query(
         &mut self,
         query: &mut QueryCommand,
@@ -157,7 +157,7 @@ impl PooledSession {
         Ok(None)
     }
 
-    /// Asks about a command, and does what is to be done before it is sent.
+    /// Evaluates the rules and hints for a command, and does what they want before it is sent.
     pub(super) async fn rule(&mut self, input: &RuleInput<'_>) -> Result<Ruled, SessionError> {
         let rule_set = self.env.rule_set();
         let nothing = Counters::default();
@@ -208,7 +208,7 @@ impl PooledSession {
         Ok(Ruled::Goes(text))
     }
 
-    /// What rules do when a statement is prepared. All else is done when it is executed.
+    /// Does what rules want when a statement is prepared. Everything else is done when it is executed.
     fn rule_of_prepare(
         &mut self,
         sequence: u8,
@@ -229,7 +229,7 @@ impl PooledSession {
         }
     }
 
-    /// What the rules say of a command.
+    /// Returns the judgement of the rules about a command.
     pub(super) fn judge<'r>(
         &self,
         rule_set: &'r RuleSet,
@@ -281,7 +281,7 @@ impl PooledSession {
         rules.judge(&occasion, counters, recorder)
     }
 
-    /// Logs a refusal for what is not understood: the client's statement may be right, and the rule too wide.
+    /// Logs a refusal because the proxy does not understand a statement: it may be right, and the rule too wide.
     pub(super) fn log_not_understood(&self, rule_set: &RuleSet, judgement: &Judgement<'_>) {
         let Some(By { value, rule }) = judgement.not_understood else {
             return;
@@ -295,7 +295,7 @@ impl PooledSession {
         );
     }
 
-    /// What the statement's script says, and the statement itself.
+    /// The hints that the statement's script and the statement itself give.
     fn hints<'a>(&'a self, rule_set: &'a RuleSet, input: &RuleInput<'a>) -> Hints<'a> {
         let accepted: &[HintStyle] = rule_set.hints_of(self.identity.account());
         let rules = &rule_set.compiled.hints;
@@ -311,7 +311,7 @@ impl PooledSession {
         hints
     }
 
-    /// What each rule says of a statement, and what its hints do. Returned: what they want of it.
+    /// Explains the result of each rule and hint for a statement. Returns the policy that they give it.
     pub fn explain_rules(
         &self,
         explanation: &mut Explanation,
@@ -328,7 +328,7 @@ impl PooledSession {
         self.policy_of(&rule_set, &judgement, &hints)
     }
 
-    /// Says an error of a rule's; whether it was one.
+    /// Sends the error that a rule has for the command. False: the rule's reply is not an error.
     pub(super) fn refuses(&mut self, sequence: u8, reply: &Reply<'_>) -> bool {
         let Reply::Error {
             code,
@@ -347,7 +347,7 @@ impl PooledSession {
         true
     }
 
-    /// Says a rule's answer.
+    /// Sends the reply that a rule has for the command.
     fn reply_of_rule(&mut self, input: &RuleInput<'_>, reply: &Reply<'_>) {
         match reply {
             Reply::Ok => self.reply_ok(input.sequence),
@@ -394,7 +394,7 @@ impl PooledSession {
         self.reply_packets(&packets);
     }
 
-    /// The session keeps its connection for longer from now on.
+    /// From now on the session keeps its connection for longer.
     fn keep_longer(&mut self, mode: Option<SessionMode>, pins: &[PinRule]) {
         let keeps = |mode: SessionMode| match mode {
             SessionMode::Statement => 0,
@@ -420,7 +420,7 @@ fn attributes<'a>(attributes: &'a [QueryAttribute<'a>]) -> impl Iterator<Item = 
     })
 }
 
-/// The time at this machine's place. A time that no calendar has is 1970's begin.
+/// The local time of this machine. A time that no calendar has becomes the beginning of 1970.
 fn local_time(now: SystemTime) -> LocalTime {
     let now = Timestamp::try_from(now).unwrap_or_default();
     let offset = TimeZone::system().to_offset(now);

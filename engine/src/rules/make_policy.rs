@@ -1,4 +1,4 @@
-//! What rules and hints want of a command, made from their judgement, until the command is over.
+//! The policy that rules and hints give a command. It holds until the command is over.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl PooledSession {
                 .consistency
                 .or(judgement.route.consistency.map(|it| it.value)),
             lanes: judgement.route.lanes.map(|it| it.value),
-            // Nobody allows himself more time than he is given.
+            // The shortest limit counts, so that a hint cannot extend a limit.
             timeout: (judgement.timeout.map(|it| it.value).into_iter())
                 .chain(hints.timeout)
                 .chain(self.command.policy.as_ref().and_then(|it| it.timeout))

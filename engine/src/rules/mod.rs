@@ -5,8 +5,9 @@
 //! is left is the command's [`CommandPolicy`](command::command_policy::CommandPolicy), which later steps read. `end_policy`
 //! ends the policy when the command has ended.
 //!
-//! What is no statement, or not all of one, comes in by entries of its own: COM_STMT_PREPARE (`rule_prepare`), a statement that is too long
-//! to be held (`rule_large`), and commands that stand for a statement (`rule_command`, `rule_replication`).
+//! Commands that are not a whole statement have entries of their own: COM_STMT_PREPARE (`rule_prepare`), a statement
+//! that is too long to be held (`rule_large`), and commands that stand for a statement (`rule_command`,
+//! `rule_replication`).
 
 mod command_rules;
 pub(crate) mod evaluate_rules;

@@ -1,6 +1,5 @@
-//! Rules about statements that are not simply text: prepared ones are refused or rewritten when they are
-//! prepared, and all else is done when they are executed; of one that is too long to be held there is
-//! only the beginning.
+//! Rules about statements that are not plain text. Prepared statements are refused or rewritten when they are prepared;
+//! everything else is done when they are executed. If a statement is too long to be held, rules see only its beginning.
 
 use std::rc::Rc;
 
@@ -22,18 +21,18 @@ use link::failure::{Failure, FailureKind};
 use link::query_command::Carries;
 use relay::outcome::{After, SessionError};
 
-/// What becomes of a statement that is to be prepared.
+/// What is done with a statement that is to be prepared.
 pub(crate) enum Preparing {
     /// The client has its reply.
     Answered(After),
-    /// It is prepared.
+    /// A backend prepares the statement.
     Goes(StatementKey),
-    /// It is answered by a rule when it is executed; no backend has to know it.
+    /// A rule answers the statement when it is executed; no backend has to know it.
     Promised(StatementKey, Rc<Definitions>),
 }
 
 impl PooledSession {
-    /// Asks about a COM_STMT_PREPARE.
+    /// Evaluates the rules for a COM_STMT_PREPARE.
     pub(crate) async fn rule_prepare(
         &mut self,
         key: StatementKey,
@@ -67,7 +66,7 @@ impl PooledSession {
         let cluster = self.command.policy.as_ref().and_then(|it| it.cluster);
         key.cluster = cluster.unwrap_or(self.routing.settings().cluster);
         if let Some(order) = self.command.policy.as_deref_mut() {
-            // Whoever reads the definitions shall find what writes have made of them.
+            // The definitions must include earlier writes, so a primary is asked for them.
             order.role = order.cluster.map(|_| ReplicaUse::Primary);
         }
         Ok(Preparing::Goes(key))
@@ -78,7 +77,7 @@ impl PooledSession {
         self.statement_key(&text, ahead).await
     }
 
-    /// Asks about a COM_STMT_EXECUTE that came with these attributes. `Some`: the client has its reply.
+    /// Evaluates the rules for a COM_STMT_EXECUTE with these attributes. `Some`: the client has its reply.
     pub(super) async fn rule_execute(
         &mut self,
         key: &StatementKey,
@@ -104,15 +103,15 @@ impl PooledSession {
         })
     }
 
-    /// Asks about a statement of which only the beginning is there. It is passed on as it is, or not at
-    /// all: then the session ends, since nobody takes the rest of it.
+    /// Evaluates the rules for a statement of which only the beginning is held. The statement is passed on unchanged,
+    /// or the session ends, because the rest of the statement is not read.
     pub(crate) fn rule_large(&mut self, incoming: &Incoming) -> Result<(), SessionError> {
         let argument = incoming.argument();
         let Ok(query) = Query::decode(&argument, self.client.capabilities()) else {
             return Ok(());
         };
         let mut facts = sql::facts(query.text, self.sql_state.session().flags());
-        // Where it is cut, a string may be open.
+        // A string may be open where the text is cut.
         facts.doubts.remove(Doubts::LOST);
         facts.doubts.add(
             match self
@@ -143,7 +142,7 @@ impl PooledSession {
         ))
     }
 
-    /// What a server would say of a statement with these columns.
+    /// The reply of a server that has prepared a statement with these columns.
     fn promise(&self, key: &StatementKey, columns: &[String]) -> Rc<Definitions> {
         let tokens = Lexer::new(key.text.bytes(), self.sql_state.session().flags());
         let placeholders = tokens.filter(|token| token.kind == TokenKind::Placeholder);
@@ -181,7 +180,7 @@ impl PooledSession {
         })
     }
 
-    /// Definitions of texts, and what ends them.
+    /// Appends the definitions of text columns, and the EOF packet after them.
     fn define(&self, names: &[String], payloads: &mut Vec<Vec<u8>>) {
         for name in names {
             let mut payload = Vec::new();

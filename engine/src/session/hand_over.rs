@@ -1,4 +1,4 @@
-//! What cannot be pooled: the session goes on over one connection, relayed.
+//! A session that cannot be pooled any more: it goes on over one connection, relayed.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -100,7 +100,7 @@ impl PooledSession {
             info.thread_id = thread_id;
         });
         relay.observe(capabilities);
-        // From here on the server sees to that.
+        // From here on the server enforces `wait_timeout`.
         self.control.may_wait(None);
         self.identity.bind_to_thread(backend.id, thread_id);
         Ok(After::Relayed(Box::new(Relayed {

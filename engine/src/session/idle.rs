@@ -1,4 +1,4 @@
-//! A session between two commands: what may come then.
+//! A session between two commands, and the events that may come then.
 
 use std::future::poll_fn;
 use std::io;
@@ -26,8 +26,8 @@ enum IdleEvent {
 }
 
 impl PooledSession {
-    /// Waits for the client's next command; `None` when it has closed. One of more bytes than `held_max` is not held
-    /// whole.
+    /// Waits for the client's next command; `None`: the client has closed. A command of more bytes than `held_max` is
+    /// not held whole.
     pub(super) async fn next_command(
         &mut self,
         held_max: u64,
@@ -43,7 +43,7 @@ impl PooledSession {
                 let killed = Failure::new(FailureKind::Killed, "Connection was killed");
                 return Err(self.unasked(killed));
             }
-            // What names a statement must be held to be changed.
+            // Commands with a statement id are held, because the proxy changes the id.
             let held = match self.client.inbox().peek() {
                 Some(
                     Command::STMT_SEND_LONG_DATA
@@ -56,7 +56,7 @@ impl PooledSession {
             match self.client.inbox_mut().command(held, limit) {
                 Ok(Some(incoming)) => {
                     self.begin_command(CurrentCommand::arrived(self.env.now().0));
-                    // A script may answer it, so that it gets no further.
+                    // This comes first, because a script may answer the PREPARE.
                     if incoming.command == Command::STMT_PREPARE {
                         self.sql_state.statements_mut().begin_prepare();
                     }
@@ -80,7 +80,7 @@ impl PooledSession {
         }
     }
 
-    /// Between two commands: the client, its unsent bytes, the connection it holds, the worker.
+    /// Polls the client, its unsent bytes, the held connection, and the worker's requests.
     fn poll_idle(
         &mut self,
         held_max: usize,
@@ -93,7 +93,7 @@ impl PooledSession {
         if let Poll::Ready(Err(error)) = self.client.leg_mut().poll_drain(context) {
             return Poll::Ready(Err(lost(error)));
         }
-        // Its next command is not wanted before it has taken the reply to the last one.
+        // The next command is read when the client has taken the reply to the last one.
         if self.client.leg().is_drained() {
             match self.poll_command_bytes(held_max, context) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(IdleEvent::Closed)),
@@ -101,7 +101,7 @@ impl PooledSession {
                     self.control.has_spoken();
                     return Poll::Ready(Ok(IdleEvent::Bytes));
                 }
-                // A reset is an end like any other here.
+                // A reset of the client's connection is an end like any other here.
                 Poll::Ready(Err(_)) => return Poll::Ready(Ok(IdleEvent::Closed)),
                 Poll::Pending if self.keeps_too_much_packed() => {
                     return Poll::Ready(Ok(IdleEvent::NoMemory));
@@ -119,7 +119,7 @@ impl PooledSession {
         self.poll_held(context)
     }
 
-    /// Reads ahead from the client; says how many bytes came, 0 at the end.
+    /// Reads ahead from the client. Returns how many bytes came, 0 at the end.
     pub(crate) fn poll_client(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.poll_client_wanting(0, context)
     }
@@ -144,7 +144,8 @@ impl PooledSession {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// Reads from the client. Of a command that is held whole, compressed frames are unpacked when all of them have come.
+    /// Reads from the client. If a command is held whole, its compressed frames are unpacked when all of them have
+    /// come.
     fn poll_command_bytes(
         &mut self,
         held_max: usize,
@@ -168,7 +169,7 @@ impl PooledSession {
             && !self.has_memory_for_command()
     }
 
-    /// What the worker asks of a session that is between two commands.
+    /// Does what the worker asks of a session that is between two commands.
     fn heed(&mut self, context: &Context<'_>) -> Option<SessionError> {
         let asked = self.control.poll_asked(context);
         if asked.is_nothing() {
@@ -205,8 +206,7 @@ impl PooledSession {
         self.leave_disabled()
     }
 
-    /// A connection that is held is closed where its backend was disabled; with it ends a session that
-    /// has more there than a transaction.
+    /// Closes a held connection whose backend was disabled. A session that has more there than a transaction ends.
     fn leave_disabled(&mut self) -> Option<SessionError> {
         let backend = self.held.backend().cloned();
         let Some(backend) = backend else {
@@ -224,7 +224,7 @@ impl PooledSession {
         Some(self.unasked(failure))
     }
 
-    /// The end of a session between two commands.
+    /// Returns the end of a session between two commands.
     pub(crate) fn unasked(&self, failure: Failure) -> SessionError {
         let sequence = failure
             .kind
@@ -232,7 +232,7 @@ impl PooledSession {
         SessionError::new(failure, sequence)
     }
 
-    /// The end that a server makes of a session after its `wait_timeout`.
+    /// Returns the end that a server makes of a session after its `wait_timeout`.
     fn waited_too_long(&self) -> SessionError {
         self.unasked(Failure::saying(
             FailureKind::IdleTimeout,
@@ -240,13 +240,13 @@ impl PooledSession {
         ))
     }
 
-    /// Its `wait_timeout` may be another one now.
+    /// Updates the session's `wait_timeout`, which may have changed.
     pub(crate) fn note_wait_timeout(&self) {
         self.control
             .may_wait(self.sql_state.session().wait_timeout());
     }
 
-    /// A connection that is held between two commands may end by itself, and takes the session along.
+    /// Polls the connection that is held between two commands. If it closes, the session may end, too.
     fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Result<IdleEvent, SessionError>> {
         let Some(conn) = self.held.connection_mut() else {
             return Poll::Pending;
@@ -267,7 +267,7 @@ impl PooledSession {
         if may_go_on && self.cut_while_idle(&text) {
             return Poll::Pending;
         }
-        // What a server says before it closes is an ERR that tells why; the client hears it.
+        // A server may send an ERR with the reason before it closes; the client gets that ERR.
         let words = last_words.get(4..);
         let cut = match words.filter(|words| ErrPacket::decode(words).is_ok()) {
             Some(words) => {

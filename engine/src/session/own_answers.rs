@@ -1,4 +1,4 @@
-//! What the proxy itself says to a client.
+//! Replies that the proxy itself sends to a client.
 
 use wire::HEADER_BYTES;
 use wire::errors::ProxyError;
@@ -10,7 +10,7 @@ use command::text_table::TextTable;
 use link::failure::Failure;
 
 impl PooledSession {
-    /// Puts a payload of the proxy's own on its way to the client.
+    /// Queues a payload of the proxy for the client.
     pub(crate) fn reply(&mut self, sequence: u8, payload: &[u8]) {
         if payload.first() == Some(&ERR) {
             self.note_failed(payload, None);
@@ -27,7 +27,7 @@ impl PooledSession {
         account.unwrap_or(self.settings.config.accounts.explain)
     }
 
-    /// Tells the client a table of the proxy's own.
+    /// Sends a table of the proxy to the client.
     pub(crate) fn reply_table(&mut self, sequence: u8, answer: &TextTable) {
         let sequence = self.client.next_sequence(sequence);
         let packets = answer.packets(sequence, self.client.capabilities(), self.client.status());
@@ -37,7 +37,7 @@ impl PooledSession {
         self.reply_packets(&packets);
     }
 
-    /// The same for packets that have their headers.
+    /// Queues packets with their headers for the client.
     pub(crate) fn reply_packets(&mut self, packets: &[u8]) {
         if let Some(subject) = &mut self.command.subject {
             subject.answer.bytes += packets.len() as u64;
@@ -55,7 +55,7 @@ impl PooledSession {
         self.reply(sequence, &error.payload());
     }
 
-    /// Tells of a failure that ends a command and not the session.
+    /// Reports a failure that ends a command, but not the session.
     pub(crate) fn reply_failure(&mut self, sequence: u8, failure: &Failure) {
         if let Some(payload) = failure.err_payload(true) {
             tracing::info!(
@@ -68,8 +68,7 @@ impl PooledSession {
         }
     }
 
-    /// Packets that were heard elsewhere, with ids that follow `sequence`.
-    /// Returns the id that follows.
+    /// Sends packets that were read elsewhere, with ids that follow `sequence`. Returns the id that follows.
     pub(crate) fn reply_renumbered(&mut self, sequence: u8, mut packets: Vec<u8>) -> u8 {
         let mut next = self.client.next_sequence(sequence);
         let mut at = 0;

@@ -1,5 +1,5 @@
-//! Statements that are slow, that fail, or that chance has picked, are recorded: one line of the log with
-//! what EXPLAIN ROUTE would have said, and how it came out.
+//! Statements that are slow, that fail, or that are sampled, are recorded: one line of the log with what EXPLAIN ROUTE
+//! would have said, and with the result.
 
 use command::trace::Trace;
 use route::Explanation;
@@ -11,7 +11,7 @@ use backend::exchange_outcome::Done;
 use command::statement::Statement;
 
 impl PooledSession {
-    /// A statement begins; nothing is done about it unless statements are recorded.
+    /// Begins to trace a statement, if statements are recorded.
     #[inline]
     pub(crate) fn trace(&mut self, facts: &Facts) {
         let log = &self.settings.config.log;
@@ -20,7 +20,7 @@ impl PooledSession {
         }
     }
 
-    /// Notes a statement for whoever plans a reload: as the client has sent or prepared it.
+    /// Notes a statement, as the client has sent or prepared it, for an operator who plans a reload.
     #[inline]
     pub(crate) fn note_seen(&self, statement: &Statement<'_>) {
         if self.env.seen.is_wanted() && !statement.command_part().is_of_several() {
@@ -56,7 +56,7 @@ impl PooledSession {
         }));
     }
 
-    /// A statement has ended.
+    /// Records a statement that has ended, if it is slow, failed or sampled.
     pub(crate) fn record(&self, trace: &Trace, facts: &Facts, text: &[u8], done: &Done) {
         let log = &self.settings.config.log;
         let took = self.command.timing.whole();
@@ -87,7 +87,7 @@ impl PooledSession {
         );
     }
 
-    /// The findings about a statement, in one line: no value of it is among them.
+    /// The findings about a statement in one line, without its values.
     fn way_of(&self, trace: &Trace, facts: &Facts, text: &[u8]) -> String {
         let mut told = Explanation::default();
         told.statement(facts, text);

@@ -1,4 +1,4 @@
-//! From an examined login to a session: the schema is tried, the client hears OK.
+//! From an examined login to a session: tries the schema, and sends the client OK.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(crate) fn client_statements(settings: &Settings) -> ClientStatements<Stateme
     )
 }
 
-/// Makes a session of a login that was examined; its client is told nothing yet.
+/// Makes a session of a login that was examined. The client gets no reply yet.
 ///
 /// # Errors
 /// No backend takes the account, or its schema.
@@ -75,7 +75,7 @@ pub async fn begin(
         Some(schema) => env.pool_env.store.values.in_schema(schema),
         None => env.pool_env.store.values.fresh(),
     };
-    // What changes from here on is not the session's.
+    // Later changes of global variables do not apply to this session.
     let inherits_at = env.pool_env.shared.globals.now();
     let server = server_of(&admission.greeting);
     let flags = env.pool.fresh_flags(key.collation, server);
@@ -135,14 +135,14 @@ impl StartedSession {
         self.payload.take()
     }
 
-    /// The payload of the OK that ends the login. It may name the place that the client is to connect to next time.
+    /// The payload of the OK that ends the login. It may redirect the client for its next connection.
     pub fn first_ok(&self) -> Vec<u8> {
         let (client, identity) = (&self.session.client, &self.session.identity);
         let redirect = identity.listener().redirect.as_ref();
         first_ok(redirect, client.capabilities(), client.status())
     }
 
-    /// Takes over the client, who has heard OK.
+    /// Takes over the stream of a client that has got OK.
     ///
     /// # Errors
     /// The connection to the client is lost.
@@ -155,8 +155,8 @@ impl StartedSession {
 }
 
 impl PooledSession {
-    /// Whether the schema that the client named is there for it. A connection that is in it, or has
-    /// been in it of late, knows.
+    /// Checks that the schema that the client named exists for it. A connection that is in the schema, or was lately,
+    /// has shown that already.
     pub(crate) async fn try_schema(&mut self) -> Result<(), Failure> {
         let Some(schema) = self
             .sql_state
@@ -174,7 +174,7 @@ impl PooledSession {
         }
     }
 
-    /// The same on a connection, whatever is known, which shows whether a backend takes the account as well.
+    /// Checks the schema on a connection, whatever is known. This also shows whether a backend accepts the account.
     pub(crate) async fn try_schema_anew(&mut self) -> Result<(), Failure> {
         self.hold(CommandTarget::Any).await?;
         if let Some(schema) = self
@@ -213,7 +213,7 @@ impl PooledSession {
     }
 }
 
-/// What the configuration says of an account's sessions.
+/// The configuration's rules for an account's sessions.
 pub(crate) fn rules(account: &KnownAccount, mode: SessionMode) -> Rules {
     let lasting = account.pooling.pin_rules.pins.iter().copied().map(pin_of);
     let waived = account
@@ -232,7 +232,7 @@ pub(crate) fn rules(account: &KnownAccount, mode: SessionMode) -> Rules {
     }
 }
 
-/// How a mode of the configuration is called where state is kept.
+/// Translates a session mode of the configuration.
 pub(crate) fn hold_of(mode: SessionMode) -> Hold {
     match mode {
         SessionMode::Transparent | SessionMode::Kernel => Hold::Session,
@@ -241,7 +241,7 @@ pub(crate) fn hold_of(mode: SessionMode) -> Hold {
     }
 }
 
-/// The pin that a rule of the configuration speaks of.
+/// Translates a pin rule of the configuration.
 pub(crate) fn pin_of(rule: PinRule) -> Pin {
     match rule {
         PinRule::UserVariables => Pin::UserVariable,

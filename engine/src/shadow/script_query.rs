@@ -1,4 +1,4 @@
-//! What a script asks elsewhere: run by the session beside its client's, which hears the reply.
+//! A statement that a script sends elsewhere: the shadow session runs it, and the script gets the reply.
 
 use script::Parameters;
 use wire::Command;
@@ -12,7 +12,7 @@ use script_hooks::waiting::{command, execution, miscounted, query};
 use script_host::shadow_queue::{QueuedScriptQuery, Replied};
 
 impl PooledSession {
-    /// Runs what is asked, and says what came of it.
+    /// Runs the statement, and sends the result to the script.
     pub(super) async fn reply_to(
         &mut self,
         asked: QueuedScriptQuery,
@@ -27,7 +27,7 @@ impl PooledSession {
             }
             Some(parameters) => self.run_prepared_for_script(&asked, parameters).await?,
         };
-        // Who has asked may have gone.
+        // The script may have ended.
         let _ = asked.reply.send(replied);
         Ok(after)
     }

@@ -1,6 +1,6 @@
-//! A session without a client beside a client's: of the same account, with the schema and variables that
-//! come with each statement, in the course of its own. It runs what rules mirror, which nobody hears,
-//! and what scripts ask elsewhere.
+//! A session without a client, beside a client's session. It has the same account and a routing of its own. It takes
+//! over the schema and variables that come with each statement. It runs mirrored statements, whose replies are
+//! discarded, and statements that scripts send elsewhere.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,7 +26,8 @@ use session_parts::held::Held;
 use session_parts::tracking::Tracking;
 
 impl PooledSession {
-    /// A session with this session's account and settings, in this cluster; none if there are too many sessions.
+    /// Returns a session with this session's account and settings, in this cluster. `None`: there are too many
+    /// sessions.
     pub fn shadow_session(&self, cluster: ClusterId) -> Option<ShadowSession> {
         let (double, registered) = self.double(cluster)?;
         let control = Rc::clone(&registered.control);
@@ -42,7 +43,7 @@ impl PooledSession {
         })
     }
 
-    /// The same to do one thing, and to end.
+    /// Returns a session without a queue, to do one thing and then end. `None`: there are too many sessions.
     pub fn double(&self, cluster: ClusterId) -> Option<(PooledSession, Registered)> {
         let env = &self.env;
         let sessions_max = self.settings.config.limits.sessions_max;
@@ -75,7 +76,7 @@ impl PooledSession {
     }
 }
 
-/// Runs what comes, until nothing comes any more.
+/// Runs the statements of the queue, until the queue is closed.
 async fn run(
     mut double: PooledSession,
     registered: Registered,
@@ -140,7 +141,7 @@ impl PooledSession {
         }
     }
 
-    /// The statement among this session's, and the packets of an execution with its id.
+    /// Adds the statement to this session. Returns its id, and the packets of an execution with that id.
     fn prepare_in_shadow(
         &mut self,
         key: StatementKey,

@@ -1,8 +1,8 @@
-//! Who asks for plans.
+//! The session that asks for plans.
 
 use engine::session::PooledSession;
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 pub(super) type Refusal = String;
 
 /// The session without a client that asks for plans.

@@ -1,4 +1,4 @@
-//! What is asked of a backend that explains: each within a bound of time and of bytes.
+//! The questions to a backend that explains, each with a limit of time and of bytes.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,20 +17,20 @@ use backend::kill_thread::TIMEOUT_KILL;
 use backend::own_reply::OwnReply;
 use wire::rows::Rows;
 
-/// An answer that takes longer is given up.
+/// The time limit of an answer.
 pub(super) const TIMEOUT_EXPLAIN: Duration = Duration::from_secs(5);
 
-/// The same where a schema's indexes are asked for.
+/// The time limit of a question for a schema's indexes.
 const TIMEOUT_SCHEMA: Duration = Duration::from_secs(10);
 
-/// Longer answers are thrown away.
+/// The longest answer that is used, in bytes.
 pub(super) const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// The same of a schema's indexes.
+/// The longest answer with a schema's indexes, in bytes.
 const SCHEMA_BYTES_MAX: usize = 8 << 20;
 
 impl Planner {
-    /// Nothing that planning has locked stays so: it may have begun a transaction.
+    /// Ends the transaction that planning may have begun, so that no locks remain.
     pub(super) async fn end_planning(&mut self) {
         if self.session.held.has_connection() {
             let _ = self
@@ -82,7 +82,7 @@ impl Planner {
         }
     }
 
-    /// Asks something; what takes longer than that is killed.
+    /// Asks a question. If the answer takes longer than `limit`, the statement is killed.
     pub(super) async fn ask_within(
         &mut self,
         question: &[u8],
@@ -117,7 +117,7 @@ impl Planner {
             self.session.client.set_status(status);
         }
         if let Some(kill) = kill {
-            // It never fails, but may have given the connection up.
+            // This does not fail, but it may have given up the connection.
             let _ = self.session.wait_for_kill(kill).await;
             return Err(format!("there was no answer within {limit:?}"));
         }
@@ -125,7 +125,7 @@ impl Planner {
     }
 }
 
-/// What a server said, without what it quotes.
+/// The server's error, without the values that it quotes.
 fn refusal_of(error: &ErrPacket<'_>) -> Refusal {
     let message = stats::table::shortened(error.text, ERROR_BYTES_MAX);
     format!(
@@ -135,5 +135,5 @@ fn refusal_of(error: &ErrPacket<'_>) -> Refusal {
     )
 }
 
-/// A message is no longer.
+/// The longest message that is kept, in bytes.
 const ERROR_BYTES_MAX: usize = 512;

@@ -7,7 +7,7 @@ use super::planner::Planner;
 use stats::plans::reading::Line;
 use stats::plans::schema;
 
-/// The schemas that a plan's tables are in, but for the servers' own.
+/// The schemas of a plan's tables, without the servers' own schemas.
 pub(super) fn schemas_of(lines: &[Line]) -> Vec<String> {
     const OWN: [&str; 4] = ["information_schema", "performance_schema", "mysql", "sys"];
     let named = lines
@@ -45,13 +45,13 @@ impl Planner {
         let [indexes, keys] =
             schema::questions(schema, self.session.sql_state.session().flags().server);
         let came = match self.ask_schema(&indexes).await {
-            // What is cut looks like other indexes, and those like duplicates.
+            // Indexes that are cut off look like other indexes, and these may look like duplicates.
             Ok(indexes) if indexes.iter().count() >= schema::ROWS_MAX => Err(format!(
                 "the schema has {} columns of indexes or more: none are looked at",
                 schema::ROWS_MAX
             )),
             Ok(indexes) => {
-                // Without them only the remark is missing that an index serves one.
+                // Without the keys, only the remark that an index serves one is missing.
                 let keys = self.ask_schema(&keys).await.unwrap_or_default();
                 Ok(schema::indexes(&indexes, &keys))
             }

@@ -1,4 +1,4 @@
-//! What an action is: its path, who may, and the statement of SQL that it means.
+//! An action: its path, the role it needs, and the SQL statement that it stands for.
 
 use axum::http::StatusCode;
 use axum::routing::MethodFilter;
@@ -13,21 +13,21 @@ use super::values::{self, Parameter};
 use admin::statement::{Statement, reading};
 use admin::table::Schema;
 
-/// One thing that can be done.
+/// An action of the API.
 pub struct Action {
-    /// What programs call it.
+    /// Its name for programs.
     pub name: &'static str,
-    /// How it is asked for.
+    /// Its HTTP method.
     pub method: Method,
-    /// Where; a name in braces says which one.
+    /// Its path; a name in braces is a parameter.
     pub path: &'static str,
-    /// What it does, in a sentence.
+    /// A sentence that describes it.
     pub about: &'static str,
-    /// Which statement it is.
+    /// The statement that it stands for.
     pub means: Means,
 }
 
-/// The methods of HTTP that are used.
+/// The HTTP methods in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Get,
@@ -36,35 +36,35 @@ pub enum Method {
     Delete,
 }
 
-/// The statement of SQL that an action is.
+/// The SQL statement that an action stands for.
 pub enum Means {
-    /// This one.
+    /// This statement.
     Statement(&'static str),
     /// KILL of the session that the path names.
     Kill(KillScope),
-    /// SET GLOBAL of what the body has.
+    /// SET GLOBAL of the body's fields.
     Set,
-    /// INSERT of a row of what the body has.
+    /// INSERT of a row with the body's fields.
     Add(&'static List),
-    /// UPDATE of the row that the path names by what the body has.
+    /// UPDATE of the row that the path names, with the body's fields.
     Change(&'static List),
     /// DELETE of the row that the path names.
     Remove(&'static List),
 }
 
-/// A statement as it is to be carried out.
+/// A statement that is ready to run.
 #[derive(Debug, PartialEq)]
 pub struct Order {
     /// The statement.
     pub statement: Statement,
-    /// How it is written in SQL.
+    /// The text in SQL.
     pub text: String,
-    /// Its values.
+    /// The values of its placeholders.
     pub values: Vec<Value>,
 }
 
 impl Method {
-    /// In small letters.
+    /// The name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -74,7 +74,7 @@ impl Method {
         }
     }
 
-    /// Whether a body comes with it.
+    /// Whether requests have a body.
     pub const fn has_body(self) -> bool {
         matches!(self, Self::Post | Self::Patch)
     }
@@ -90,7 +90,7 @@ impl Method {
 }
 
 impl Action {
-    /// Who may, at least: everybody who may look may ask what there is.
+    /// The role that it needs at least: every user may read.
     pub const fn role(&self) -> AdminRole {
         match self.method {
             Method::Get => AdminRole::Stats,
@@ -98,7 +98,7 @@ impl Action {
         }
     }
 
-    /// What the path leaves open.
+    /// The name of the path's parameter.
     pub fn open(&self) -> Option<&'static str> {
         let (_, rest) = self.path.split_once('{')?;
         rest.split('}').next()
@@ -106,7 +106,7 @@ impl Action {
 }
 
 impl Means {
-    /// The statement, as far as it is known beforehand.
+    /// The statement, with names in place of the parts that depend on the request.
     pub fn sql(&self) -> String {
         match self {
             Self::Statement(text) => (*text).to_owned(),
@@ -119,7 +119,7 @@ impl Means {
         }
     }
 
-    /// What a body may have.
+    /// The fields that a body may have.
     pub fn parameters(&self) -> Vec<Parameter> {
         match self {
             Self::Statement(_) | Self::Kill(_) | Self::Remove(_) => Vec::new(),
@@ -128,12 +128,12 @@ impl Means {
         }
     }
 
-    /// Whether it can be asked what it would come to.
+    /// Whether the action can be checked without making the change.
     pub const fn can_be_checked(&self) -> bool {
         matches!(self, Self::Set | Self::Add(_) | Self::Change(_))
     }
 
-    /// The list that the row is in which the path names.
+    /// The list with the row that the path names.
     pub const fn named_in(&self) -> Option<&'static List> {
         match self {
             Self::Change(list) | Self::Remove(list) => Some(list),
@@ -141,7 +141,7 @@ impl Means {
         }
     }
 
-    /// The statement for what the path names and the body has.
+    /// The statement for the path's parameter and the body's fields.
     pub fn order(&self, named: &str, fields: Object) -> Result<Order, Refusal> {
         let wrong = |text: String| Refusal::new(StatusCode::BAD_REQUEST, text);
         let given = values::body_values(&self.parameters(), fields).map_err(wrong)?;

@@ -1,5 +1,5 @@
-//! The tables whose rows come, change and go, and the statements for that. What comes from elsewhere is a value
-//! of theirs, never a part of their text.
+//! The tables whose rows can be added, changed and removed, and the statements for that. Input from requests is always
+//! a value of a placeholder, never a part of a statement's text.
 
 use axum::http::StatusCode;
 use rusqlite::types::Value;
@@ -13,9 +13,9 @@ use admin::tables::{accounts, admin_accounts, backends, rules};
 /// One table.
 pub struct List {
     table: &'static dyn Table,
-    /// What one of its rows is.
+    /// The word for one row, in messages.
     row_noun: &'static str,
-    /// The columns by which a path names a row; two with an `@` between them.
+    /// The columns by which a path names a row; two columns are written with `@` between them.
     keys: &'static [&'static str],
     settings: fn() -> Vec<Parameter>,
 }
@@ -53,7 +53,7 @@ pub static ADMIN_ACCOUNTS: List = List {
 };
 
 impl List {
-    /// What a row may be given.
+    /// The fields that a row may have.
     pub fn parameters(&self) -> Vec<Parameter> {
         let place = self.table.alterable().and_then(|it| it.position_column);
         let mut parameters = (self.settings)();
@@ -61,7 +61,7 @@ impl List {
         parameters
     }
 
-    /// The statement that adds a row with these columns, and a placeholder for each.
+    /// The INSERT statement with these columns, and a placeholder for each.
     pub fn insert(&self, columns: &[&str]) -> String {
         let names: Vec<_> = columns.iter().map(|it| quoted(it)).collect();
         let places = vec!["?"; columns.len()].join(", ");
@@ -72,7 +72,7 @@ impl List {
         )
     }
 
-    /// The one that gives a row's columns values.
+    /// The UPDATE statement for these columns of a row.
     pub fn update(&self, columns: &[&str]) -> String {
         let set = columns.iter().map(|it| format!("{} = ?", quoted(it)));
         let set = set.collect::<Vec<_>>().join(", ");
@@ -83,7 +83,7 @@ impl List {
         )
     }
 
-    /// The one that takes a row away.
+    /// The DELETE statement for a row.
     pub fn delete(&self) -> String {
         format!(
             "DELETE FROM {} WHERE {}",
@@ -92,14 +92,14 @@ impl List {
         )
     }
 
-    /// Names are compared exactly: one in a path is one row.
+    /// The condition for a row. Names are compared exactly, so that a path names one row only.
     fn condition(&self) -> String {
         let keys = self.keys.iter();
         let keys = keys.map(|key| format!("{} = ? COLLATE BINARY", quoted(key)));
         keys.collect::<Vec<_>>().join(" AND ")
     }
 
-    /// The values that name a row.
+    /// The key values that a path names.
     pub fn key(&self, named: &str) -> Vec<Value> {
         let value = |text: &str| Value::Text(text.to_owned());
         match (self.keys.len(), named.rsplit_once('@')) {
@@ -109,10 +109,10 @@ impl List {
         }
     }
 
-    /// The statement for a row of these.
+    /// The statement that adds a row with these values.
     ///
     /// # Errors
-    /// Something is missing, in words.
+    /// A required value is missing, in words.
     pub fn added(&self, given: BodyValues) -> Result<(String, Vec<Value>), String> {
         let given: Vec<_> = given.into_iter().filter(|(_, it)| it.is_some()).collect();
         let is_given = |of: &Parameter| given.iter().any(|(name, _)| *name == of.name);
@@ -125,10 +125,10 @@ impl List {
         Ok((self.insert(&columns), values))
     }
 
-    /// The statement that changes what a row has of these.
+    /// The statement that changes a row to these values.
     ///
     /// # Errors
-    /// It has nothing of them.
+    /// There are no values.
     pub fn changed(&self, named: &str, given: BodyValues) -> Result<(String, Vec<Value>), String> {
         if given.is_empty() {
             return Err(format!("The body says nothing of the {}", self.row_noun));
@@ -138,7 +138,7 @@ impl List {
         Ok((self.update(&columns), values))
     }
 
-    /// What is told of a row that is not there.
+    /// The error for a row that does not exist.
     pub fn no_row(&self, named: &str) -> Refusal {
         let (one, table) = (self.row_noun, self.table.name());
         let named = echoed(named);

@@ -1,5 +1,5 @@
-//! What can be done: each action once, with its path, who may, and which statement of SQL it means. Routing, what
-//! a body may have and the OpenAPI document are had from here; it is the SQL port's engine that does it.
+//! The actions: each is defined once, with its path, role and SQL statement. Routing, the fields of a body and the
+//! OpenAPI document derive from that; the SQL engine of the admin port runs the statements.
 
 mod action;
 mod lists;
@@ -28,10 +28,10 @@ use admin::admin_session::Outcome;
 pub use registry::ACTIONS;
 pub use values::{Parameter, schema};
 
-/// The word of a body with which nothing is done.
+/// The field of a body that asks for a check only.
 pub const CHECK: &str = "check";
 
-/// The paths of all of them.
+/// The routes of all actions.
 pub fn routes() -> Router<Arc<HttpState>> {
     ACTIONS.iter().fold(Router::new(), |router, action| {
         let perform = move |State(state): State<Arc<HttpState>>,
@@ -54,7 +54,7 @@ pub fn routes() -> Router<Arc<HttpState>> {
 }
 
 impl Action {
-    /// Does it, or tells what it would come to.
+    /// Runs the action, or only checks it.
     async fn perform(
         &self,
         state: &HttpState,
@@ -106,7 +106,7 @@ impl Action {
     }
 }
 
-/// Takes out of a body whether nothing is to be done.
+/// Takes the field out of a body that asks for a check only.
 fn only_checks(fields: &mut Object) -> Result<bool, Refusal> {
     let Some(place) = fields.0.iter().position(|(name, _)| name == CHECK) else {
         return Ok(false);

@@ -1,11 +1,11 @@
-//! All actions there are, as `registry.rs` of the admin port has all tables.
+//! All actions.
 
 use route::KillScope;
 
 use super::action::{Action, Means, Method};
 use super::lists::{ACCOUNTS, ADMIN_ACCOUNTS, BACKENDS, RULES};
 
-/// One entry each: the method, the name, the path, a sentence, and the statement of SQL that the action is.
+/// One entry per action: method, name, path, a sentence, and the SQL statement that it stands for.
 macro_rules! actions {
     ($($method:ident $name:literal $path:literal, $about:literal, $means:expr;)*) => {
         &[$(Action { name: $name, method: Method::$method, path: $path, about: $about, means: $means }),*]

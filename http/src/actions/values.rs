@@ -1,33 +1,33 @@
-//! What a body may have, by the definitions of settings: its type, and its value as a person types it.
+//! The fields of a body, by the definitions of settings: their types, and their values in text form.
 
 use config::{Section, Setting, ValueType};
 use serde_json::{Value, json};
 
 use super::super::body::{Object, echoed};
 
-/// One thing that a body may have.
+/// A field that a body may have.
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What its value is.
+    /// The type of its value.
     pub kind: ValueType,
-    /// What it is for.
+    /// Its description.
     pub about: String,
-    /// Whether nothing can be added without it.
+    /// Whether a new row must have it.
     pub is_required: bool,
 }
 
-/// What a body has, as a person types it; none: the default value.
+/// The fields of a body, with values in text form; `None`: the default value.
 pub type BodyValues = Vec<(&'static str, Option<String>)>;
 
 impl Parameter {
-    /// One for each setting above all lists.
+    /// A field for each setting outside of lists.
     pub fn settings() -> Vec<Self> {
         let settings = config::settings();
         settings.map(|it| Self::of(it.name, it)).collect()
     }
 
-    /// One for each setting of a list's items.
+    /// A field for each setting of a list's items.
     pub fn columns<C>(section: &Section<C>) -> Vec<Self> {
         let settings = section.settings.iter();
         settings.map(|it| Self::of(it.column(), it)).collect()
@@ -42,7 +42,7 @@ impl Parameter {
         }
     }
 
-    /// The place of a row.
+    /// The field for the position of a row.
     pub fn position(name: &'static str) -> Self {
         Self {
             name,
@@ -54,10 +54,10 @@ impl Parameter {
     }
 }
 
-/// Reads what a body has.
+/// Reads the fields of a body.
 ///
 /// # Errors
-/// A name that is not among these, or a value of another type.
+/// A field has an unknown name, or a value of another type.
 pub fn body_values(parameters: &[Parameter], Object(fields): Object) -> Result<BodyValues, String> {
     let read = |(name, value): (String, Value)| {
         let known = parameters.iter().find(|it| it.name == name);
@@ -85,17 +85,17 @@ fn unknown(parameters: &[Parameter], name: &str) -> String {
     }
 }
 
-/// A value as a person types it.
+/// A value in text form.
 ///
 /// # Errors
-/// What it should be.
+/// The expected type, in words.
 fn text(kind: ValueType, value: &Value) -> Result<String, String> {
     let expected = || Err(expected(kind));
     match (kind, value) {
         (ValueType::List(of), Value::Array(items)) => {
             let items = items.iter().map(|it| item(*of, it));
             let items: Vec<_> = items.collect::<Result<_, _>>()?;
-            // TOML wants this one escaped, and JSON does not.
+            // TOML requires this character to be escaped, and JSON does not.
             Ok(Value::Array(items).to_string().replace('\u{7f}', "\\u007f"))
         }
         (ValueType::Truth, Value::Bool(is_so)) => Ok(is_so.to_string()),
@@ -113,7 +113,7 @@ fn text(kind: ValueType, value: &Value) -> Result<String, String> {
     }
 }
 
-/// What a list has, as TOML knows it.
+/// An item of a list, in a form that TOML has.
 fn item(kind: ValueType, value: &Value) -> Result<Value, String> {
     match (kind, value) {
         (ValueType::List(of), Value::Array(items)) => {
@@ -127,7 +127,7 @@ fn item(kind: ValueType, value: &Value) -> Result<Value, String> {
     }
 }
 
-/// What a value should be, in words.
+/// The expected type, in words.
 fn expected(kind: ValueType) -> String {
     match kind {
         ValueType::Count => "a whole number, not negative".to_owned(),
@@ -140,7 +140,7 @@ fn expected(kind: ValueType) -> String {
     }
 }
 
-/// A value's type, as JSON schema says it.
+/// A value's type, in JSON schema.
 pub fn schema(kind: ValueType) -> Value {
     match kind {
         ValueType::Count => json!({"type": "integer", "minimum": 0}),

@@ -1,4 +1,4 @@
-//! What can be done, as OpenAPI says it: derived from the registry of actions.
+//! The description of the actions in OpenAPI, derived from the registry of actions.
 
 use config::AdminRole;
 use serde_json::{Map, Value, json};
@@ -62,7 +62,7 @@ fn body(action: &Action) -> Value {
     if action.means.can_be_checked() {
         properties.insert(CHECK.to_owned(), shared("schemas", "Check"));
     }
-    // Of a row that is there, what is not said stays as it is.
+    // In a change of an existing row, fields that are left out keep their values.
     let is_needed = |it: &&Parameter| it.is_required && action.method == Method::Post;
     let required = parameters.iter().filter(is_needed);
     let required: Vec<_> = required.map(|it| it.name).collect();

@@ -1,13 +1,13 @@
-//! What the paths of the description share.
+//! Parts that the paths of the description share.
 
 use serde_json::{Value, json};
 
-/// A part that paths share, by its name in `openapi.json`.
+/// A reference to a shared part, by its name in `openapi.json`.
 pub fn shared(kind: &str, name: &str) -> Value {
     json!({"$ref": format!("#/components/{kind}/{name}")})
 }
 
-/// What is answered: this, or an error.
+/// The responses of a path: this schema, or an error.
 pub fn responses(about: &str, schema: &Value) -> Value {
     json!({
         "200": {"description": about, "content": {"application/json": {"schema": schema}}},

@@ -1,11 +1,11 @@
-//! Lines, sections, and which sections lead to which servers.
+//! Lines, sections, and the servers that each section leads to.
 
 use std::collections::BTreeMap;
 
 use crate::output::{Origin, Output};
 use crate::source::Refusal;
 
-/// A line in words.
+/// A line, split into words.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// Its number.
@@ -15,13 +15,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// Where the line stands.
+    /// The line's place, for notes.
     pub fn origin(&self) -> Origin {
         Origin::named(self.number, self.words.join(" "))
     }
 }
 
-/// `listen NAME` and the lines below it.
+/// A section such as `listen NAME`, with the lines below it.
 #[derive(Debug)]
 pub struct ProxySection {
     /// `global`, `defaults`, `frontend`, `backend`, `listen`, and others.
@@ -45,11 +45,11 @@ pub struct Server {
     pub address: String,
     /// Whether it is used only if no other is up.
     pub is_backup: bool,
-    /// Its line, with the options of `default-server` behind it.
+    /// Its line, followed by the options of `default-server`.
     pub line: Line,
 }
 
-/// Where clients connect and the servers they get.
+/// The addresses to which clients connect, and their servers.
 #[derive(Debug)]
 pub struct Proxy {
     /// `listen` or `frontend`.
@@ -90,7 +90,7 @@ const LINES_MAX: usize = 100_000;
 /// All sections.
 ///
 /// # Errors
-/// A line outside of a section, or a quote without its end.
+/// A line outside a section, or a quote without its end.
 pub fn sections(text: &str) -> Result<Vec<ProxySection>, Refusal> {
     let mut sections: Vec<ProxySection> = Vec::new();
     let mut defaults = None;
@@ -107,7 +107,7 @@ pub fn sections(text: &str) -> Result<Vec<ProxySection>, Refusal> {
         let words = words(raw, number)?;
         let Some(first) = words.first() else { continue };
         if first.starts_with('.') {
-            // A condition of the file itself: what is inside is read.
+            // A condition in the file is ignored: the lines inside it are read.
             continue;
         }
         if KINDS.contains(&first.as_str()) && !raw.starts_with([' ', '\t']) || first == "listen" {
@@ -119,7 +119,7 @@ pub fn sections(text: &str) -> Result<Vec<ProxySection>, Refusal> {
                 lines: Vec::new(),
                 defaults,
             };
-            // listen NAME ADDRESS is an old way to write bind.
+            // `listen NAME ADDRESS` is an old form of `bind`.
             if matches!(first.as_str(), "listen" | "frontend")
                 && words.len() > 2
                 && words[2] != "from"
@@ -148,7 +148,7 @@ pub fn sections(text: &str) -> Result<Vec<ProxySection>, Refusal> {
     Ok(sections)
 }
 
-/// A line's words: quotes and backslashes keep blanks, # begins a comment.
+/// A line's words. Quotes and backslashes keep blanks; # begins a comment.
 fn words(raw: &str, number: usize) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -181,7 +181,7 @@ fn words(raw: &str, number: usize) -> Result<Vec<String>, Refusal> {
 }
 
 impl ProxySection {
-    /// The first word of a line, wherever it is: here or in the defaults.
+    /// Finds a line by its first word, in the section or in its defaults.
     fn find<'a>(&'a self, sections: &'a [ProxySection], word: &str) -> Option<&'a Line> {
         let here = |it: &'a ProxySection| it.lines.iter().rev().find(|line| line.words[0] == word);
         here(self).or_else(|| sections.get(self.defaults?).and_then(here))
@@ -193,7 +193,7 @@ impl ProxySection {
             .is_some_and(|it| it == "http")
     }
 
-    /// Whether it looks like MySQL: by its check, its ports, or its name.
+    /// Whether the section looks like MySQL: by its check, its ports, or its name.
     fn is_mysql(&self) -> bool {
         let says = |line: &Line| {
             let second = line.words.get(1).map_or("", String::as_str);

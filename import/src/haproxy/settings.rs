@@ -1,4 +1,4 @@
-//! What the lines of HAProxy's sections mean, beside servers.
+//! The meaning of the lines in HAProxy's sections, except servers.
 
 use super::proxies::{Line, Proxy, ProxySection};
 use crate::output::{Origin, Output, Toml};
@@ -15,7 +15,7 @@ pub fn translate(section: &ProxySection, proxies: &[Proxy], output: &mut Output<
         "listen" | "frontend" | "backend" if proxies.iter().any(is_used) => {
             section.lines.iter().for_each(|it| proxy(it, output));
         }
-        // What becomes of these is said where the proxies are found.
+        // The notes about these are made where the proxies are found.
         "listen" | "frontend" => {}
         "backend" => {
             let from = Origin::named(section.number, format!("backend {}", section.name));
@@ -178,7 +178,7 @@ fn timeout(line: &Line, which: &str, output: &mut Output<'_>) {
             let Some(ms) = text.and_then(|it| milliseconds(it, 1)) else {
                 return output.unreadable(&from, "a time");
             };
-            // The shorter of the two ends an idle session.
+            // The shorter of the two timeouts ends an idle session.
             let known = output
                 .get("limits.timeout_idle")
                 .and_then(|it| milliseconds(it, 1));
@@ -244,7 +244,7 @@ fn balance(from: &Origin, which: &str, output: &mut Output<'_>) {
     }
 }
 
-/// An option of a `server` line that concerns all backends here.
+/// Translates an option of a `server` line that is a setting of all backends in Pilotfish.
 pub fn server_option<'w>(
     server: &str,
     line: usize,
@@ -364,7 +364,7 @@ pub fn bind(line: &Line, proxy: &str, output: &mut Output<'_>) -> Vec<String> {
     }
     if let Some(path) = certificate {
         let has_certificate = output.file("client_tls.certificate", path, &from);
-        // HAProxy's file holds the key as well.
+        // HAProxy's file contains the key as well.
         let has_key = output.file("client_tls.key", path, &from);
         if has_certificate && has_key {
             output.text("client_tls.mode", "required", &from);

@@ -1,4 +1,4 @@
-//! Filters: rules of the listeners whose services name them.
+//! Filters: they become rules of the listeners whose services name them.
 
 use config::{RuleConfig, SqlText};
 
@@ -163,14 +163,14 @@ fn rules(
     }
 }
 
-/// What a filter does with what it matches.
+/// The action of a filter on the statements that it matches.
 enum Action {
     Rewrite(String),
     Target(String),
     Throttle,
 }
 
-/// Each expression of a filter with what follows.
+/// Each expression of a filter, with its action.
 fn expressions(module: &str, section: &Section) -> Vec<(Option<String>, Action)> {
     let get = |key: &str| section.value(key).map(str::to_owned);
     match module {
@@ -195,7 +195,7 @@ fn expressions(module: &str, section: &Section) -> Vec<(Option<String>, Action)>
 }
 
 impl Action {
-    /// Whether the rule can be used.
+    /// Writes the action into the rule. Returns whether the rule can be used.
     fn apply(
         self,
         section: &Section,
@@ -210,7 +210,7 @@ impl Action {
         };
         match self {
             Self::Rewrite(text) => {
-                // An empty text means that a setting is not set.
+                // An empty text would mean that the setting is not set.
                 let text = with_groups(&text);
                 let text = if text.is_empty() {
                     " ".to_owned()
@@ -295,7 +295,7 @@ fn throttle(section: &Section, table: &mut Table, from: &Origin, output: &mut Ou
     true
 }
 
-/// `\1` of PCRE2 is `${1}` here, and `$1` is the same in both.
+/// Converts `\1` and `$1` of PCRE2 to `${1}`, and escapes other dollar signs.
 fn with_groups(text: &str) -> String {
     let mut out = String::new();
     let mut letters = text.chars().peekable();

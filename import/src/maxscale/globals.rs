@@ -21,7 +21,7 @@ fn time(name: &'static str, text: &str, unit_ms: u64, from: &Origin, output: &mu
     }
 }
 
-/// Writes what `[maxscale]` says.
+/// Writes the settings of `[maxscale]`.
 pub fn translate(objects: &Objects, output: &mut Output<'_>) {
     let Some(section) = objects.global() else {
         return;
@@ -161,7 +161,7 @@ fn http(section: &Section, from: &Origin, output: &mut Output<'_>) {
     }
 }
 
-/// Writes the monitor account and its times: those of the first monitor.
+/// Writes the monitor account and its times, from the first monitor.
 pub fn monitors(objects: &Objects, output: &mut Output<'_>) {
     for section in objects.of("monitor") {
         let from = Origin::named(section.line, format!("[{}]", section.name));

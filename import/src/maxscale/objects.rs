@@ -16,7 +16,7 @@ pub struct Objects {
 const TYPES: &[&str] = &["server", "monitor", "service", "listener", "filter"];
 
 impl Objects {
-    /// Of a file. Sections `[name]` with `@include` take what the named section has.
+    /// Reads a file. A section with `@include` gets the entries of the included section.
     ///
     /// # Errors
     /// The first line that cannot be read.
@@ -67,7 +67,7 @@ impl Objects {
         })
     }
 
-    /// Sections of no type that means something.
+    /// Sections of an unknown type.
     pub fn unknown(&self) -> impl Iterator<Item = &Section> {
         self.sections.iter().filter(|it| {
             let kind = it.value("type").unwrap_or("").to_ascii_lowercase();
@@ -84,7 +84,7 @@ impl Objects {
         self.clusters.get(server).map_or("main", String::as_str)
     }
 
-    /// The servers of a service: its own, those of its monitor, or those of the service behind it.
+    /// The servers of a service: its own servers, the servers of its monitor, or the servers of the service behind it.
     pub fn servers_of(&self, service: &Section) -> Vec<String> {
         let mut names = Vec::new();
         let mut services = vec![service];
@@ -110,7 +110,7 @@ impl Objects {
     }
 }
 
-/// Copies what `@include` names.
+/// Copies the entries of sections that `@include` names.
 fn include(sections: &mut [Section]) {
     let mut given = BTreeMap::new();
     for section in sections
@@ -140,7 +140,7 @@ pub fn words(text: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// A section's password; encrypted ones are told and left out.
+/// A section's password. An encrypted password is left out, with a note.
 pub fn password(section: &Section, output: &mut Output<'_>) -> Option<Toml> {
     let entry = section
         .entry("password")

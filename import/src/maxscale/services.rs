@@ -52,7 +52,7 @@ fn listener(objects: &Objects, section: &Section, output: &mut Output<'_>) -> Op
         }
         None => {
             let host = section.value("address").unwrap_or("0.0.0.0");
-            // MaxScale's default is all addresses of both kinds.
+            // MaxScale's default is all IPv4 and IPv6 addresses.
             let host = if host == "::" { "0.0.0.0" } else { host };
             address(host, section.value("port").unwrap_or("3306"))
         }

@@ -1,4 +1,4 @@
-//! What single options mean.
+//! The meaning of single options.
 
 use super::routes::kind;
 use crate::ini::{Entry, Section, plain};

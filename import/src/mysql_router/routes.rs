@@ -11,13 +11,13 @@ pub struct Routing {
     pub name: String,
     /// Its line.
     pub line: usize,
-    /// Where it listens.
+    /// The addresses on which it listens.
     pub addresses: Vec<String>,
-    /// Where it leads.
+    /// The servers to which it leads.
     pub destination: Destination,
-    /// `first-available` and the like.
+    /// The strategy, such as `first-available`.
     pub strategy: String,
-    /// Whether its mode says that it takes writes.
+    /// Whether it takes writes, by its mode.
     pub writes: Option<bool>,
     /// Whether it shares connections.
     pub shares: bool,
@@ -25,7 +25,7 @@ pub struct Routing {
     pub waits_for_writes: Option<bool>,
 }
 
-/// Where a route leads.
+/// The destination of a route.
 #[derive(Debug)]
 pub enum Destination {
     /// Servers of the file.
@@ -156,7 +156,7 @@ fn destination(
     (!servers.is_empty()).then_some(Destination::Servers(servers))
 }
 
-/// The servers that Router begins with.
+/// The servers from which Router reads the metadata at first.
 pub fn metadata_servers(sections: &[Section], output: &mut Output<'_>) -> Vec<String> {
     let mut servers = Vec::new();
     for section in sections.iter().filter(|it| kind(it) == "metadata_cache") {

@@ -147,7 +147,7 @@ fn password(row: &Row, table: &mut Table, key: &'static str, output: &mut Output
     }
 }
 
-/// A user whose row counts for clients only has another row, with the password for servers.
+/// Writes the password for servers. A user whose row is for clients only has another row with that password.
 fn backend_password(
     tables: &Tables,
     row: &Row,
@@ -177,7 +177,7 @@ fn backend_password(
     password(other, table, "backend_password", output);
 }
 
-/// Where its statements go, as far as no rule says otherwise.
+/// Writes where the account's statements go if no rule applies.
 fn set_routing(row: &Row, groups: &Groups, table: &mut Table, output: &mut Output<'_>) {
     let group = row.number("default_hostgroup").unwrap_or(0);
     let Some(target) = groups.target(group) else {
@@ -194,7 +194,7 @@ fn set_routing(row: &Row, groups: &Groups, table: &mut Table, output: &mut Outpu
         table.text("routing.cluster", &target.cluster);
     }
     if groups.has_replicas(&target.cluster) {
-        // As with ProxySQL, only rules take statements away from there.
+        // As with ProxySQL, only rules send statements to another role.
         table.text("routing.replicas", target.role);
     }
 }

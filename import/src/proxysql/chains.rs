@@ -1,7 +1,7 @@
-//! Rules as they are evaluated: chains of flags unfolded, and in an order that means the same here.
+//! Rules as they are evaluated: chains of flags are unfolded, and sorted into an order with the same effect.
 //!
-//! ProxySQL goes on after a rule without `apply`, and what a later rule says replaces what an earlier one said. Here
-//! what is said first holds. So a rule without `apply` moves behind the rules that would replace it.
+//! ProxySQL continues after a rule without `apply`, and a later rule's action replaces an earlier rule's. In Pilotfish
+//! the first rule's action counts. So a rule without `apply` moves behind the rules that would replace its action.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use super::tables::{Row, Tables};
 
 /// A rule, with the rules that lead to it by their flags.
 pub struct Chained<'a> {
-    /// From the first to the last; the last one acts.
+    /// The rows from the first to the last. The last row's rule acts.
     pub rows: Vec<&'a Row>,
-    /// Whether no rule behind it is asked.
+    /// Whether no later rule is evaluated.
     pub stops: bool,
 }
 
@@ -20,7 +20,7 @@ const RULES_MAX: usize = 10_000;
 /// The most flags in a chain.
 const LENGTH_MAX: usize = 8;
 
-/// What a rule says beside what it matches.
+/// The columns with a rule's actions.
 const ACTIONS: &[&str] = &[
     "destination_hostgroup",
     "replace_pattern",
@@ -35,7 +35,7 @@ const ACTIONS: &[&str] = &[
     "cache_ttl",
 ];
 
-/// All active rules in the order of this proxy. None, if chains grow beyond measure.
+/// All active rules in Pilotfish's order. `None` if the chains have too many rules.
 pub fn unfold(tables: &Tables) -> Option<Vec<Chained<'_>>> {
     let mut rows: Vec<&Row> = tables
         .rows("mysql_query_rules")
@@ -75,7 +75,7 @@ fn follow<'a>(
             }
             follow(&rows[index + 1..], out, &rows_so_far, chained)?;
         }
-        // A statement that follows a flag meets no rule of the old flag any more.
+        // After a statement follows a flag, the rules of the old flag do not apply to it any more.
         let stops = leads.is_some() || row.truth("apply", false);
         chained.push(Chained {
             rows: rows_so_far,
@@ -96,7 +96,7 @@ impl Chained<'_> {
         self.rows.iter().rev().find_map(|it| it.get(column))
     }
 
-    /// What its row says.
+    /// The actions of the chain.
     pub fn actions(&self) -> BTreeSet<&'static str> {
         ACTIONS
             .iter()
@@ -106,7 +106,7 @@ impl Chained<'_> {
     }
 }
 
-/// Rules that go on and would be replaced move behind all others, the last of them first.
+/// Moves rules that do not stop and whose actions are replaced later behind all other rules, the last of them first.
 fn reorder(chained: Vec<Chained<'_>>) -> Vec<Chained<'_>> {
     let mut said_later: BTreeSet<&str> = BTreeSet::new();
     let mut stay = Vec::new();

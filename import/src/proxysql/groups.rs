@@ -1,25 +1,25 @@
-//! Host groups, and the cluster and role that each of them is here.
+//! Host groups, and the cluster and role that each of them becomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tables::{Row, Tables};
 use crate::output::{Origin, Output};
 
-/// What a host group is here.
+/// The meaning of a host group in Pilotfish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The cluster.
     pub cluster: String,
-    /// The roles of backends that it means: `primary`, `replica` or `any`.
+    /// The role of its backends: `primary`, `replica` or `any`.
     pub role: &'static str,
 }
 
 /// All host groups.
 pub struct Groups {
     targets: BTreeMap<u64, Target>,
-    /// Clusters whose servers' roles the proxy finds out.
+    /// Clusters in which the proxy detects the roles of the servers.
     monitored: BTreeSet<String>,
-    /// Pairs of writer and reader that only the rules show.
+    /// Pairs of writer and reader host groups that only the rules show.
     inferred: Vec<(u64, u64)>,
 }
 
@@ -32,7 +32,7 @@ const TOPOLOGIES: &[&str] = &[
 ];
 
 impl Groups {
-    /// Of all tables.
+    /// The host groups of all tables.
     pub fn of(tables: &Tables) -> Self {
         let mut groups = Self {
             targets: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl Groups {
         self.monitored.insert(cluster);
     }
 
-    /// A rule that sends `^SELECT` from the users' host group to another one makes the two a pair.
+    /// Infers a pair of host groups from a rule that sends `^SELECT` from the users' host group to another one.
     fn infer(&mut self, tables: &Tables, used: &BTreeSet<u64>) {
         let mut defaults: BTreeMap<u64, usize> = BTreeMap::new();
         for user in tables.rows("mysql_users") {
@@ -137,12 +137,12 @@ impl Groups {
         );
     }
 
-    /// What a host group is.
+    /// The meaning of a host group.
     pub fn target(&self, group: u64) -> Option<&Target> {
         self.targets.get(&group)
     }
 
-    /// Whether the proxy finds out the roles of a cluster's servers.
+    /// Whether the proxy detects the roles of a cluster's servers.
     pub fn has_monitored_roles(&self, cluster: &str) -> bool {
         self.monitored.contains(cluster)
     }
@@ -160,7 +160,7 @@ impl Groups {
         clusters.len() > 1
     }
 
-    /// For `hints.hostgroups`: `"20: cluster=archive, replica"`.
+    /// The values for `hints.hostgroups`: `"20: cluster=archive, replica"`.
     pub fn hints(&self) -> Vec<String> {
         let several = self.are_several();
         let hint = |(group, target): (&u64, &Target)| match (several, target.role) {
@@ -172,7 +172,7 @@ impl Groups {
         self.targets.iter().map(hint).collect()
     }
 
-    /// Says what differs about the host groups.
+    /// Adds notes about differences of the host groups.
     pub fn note_groups(&self, tables: &Tables, output: &mut Output<'_>) {
         for (writer, reader) in &self.inferred {
             let origin = Origin::named(None, format!("hostgroups {writer} and {reader}"));
@@ -258,7 +258,7 @@ fn note_attributes(tables: &Tables, output: &mut Output<'_>) {
     }
 }
 
-/// Every host group that something names.
+/// Every host group that has a server.
 fn used(tables: &Tables) -> BTreeSet<u64> {
     let servers = tables
         .rows("mysql_servers")
@@ -277,7 +277,7 @@ fn addresses(tables: &Tables, group: u64) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Whether a rule means SELECT in general.
+/// Whether a rule matches every SELECT.
 fn is_plain_select(rule: &Row) -> bool {
     let pattern = rule
         .get("match_digest")
@@ -290,7 +290,7 @@ fn is_plain_select(rule: &Row) -> bool {
     rest.is_some_and(|it| !it.contains("UPDATE") && !it.contains("FROM"))
 }
 
-/// A word that can be a cluster's name.
+/// Whether a word can be a cluster's name.
 pub fn is_name(text: &str) -> bool {
     let is_letter = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
     !text.is_empty() && text.len() <= 40 && text.bytes().all(is_letter)

@@ -10,7 +10,7 @@ use crate::units::spell_time;
 
 const TABLE: &str = "mysql_query_rules";
 
-/// Writes all rules, and the default timeout, which is a rule here.
+/// Writes all rules, and the default timeout, which becomes a rule.
 pub fn translate(tables: &Tables, groups: &Groups, output: &mut Output<'_>) {
     hints(tables, groups, output);
     note_unreachable(tables, output);
@@ -39,7 +39,7 @@ pub fn translate(tables: &Tables, groups: &Groups, output: &mut Output<'_>) {
     default_timeout(tables, output);
 }
 
-/// ProxySQL obeys every hint; here they must be allowed.
+/// ProxySQL obeys every hint. In Pilotfish hints must be allowed.
 fn hints(tables: &Tables, groups: &Groups, output: &mut Output<'_>) {
     if tables.rows("mysql_servers").count() < 2 {
         return;
@@ -67,7 +67,7 @@ fn note_unreachable(tables: &Tables, output: &mut Output<'_>) {
     }
 }
 
-/// A timeout for all statements is a rule that matches all of them.
+/// Writes a timeout for all statements as a rule that matches all statements.
 fn default_timeout(tables: &Tables, output: &mut Output<'_>) {
     const NAME: &str = "mysql-default_query_timeout";
     let Some(variable) = tables.variables.iter().rev().find(|it| it.name == NAME) else {
@@ -99,7 +99,7 @@ fn title(row: &Row) -> String {
         .map_or_else(|| "rule".to_owned(), |id| format!("rule {id}"))
 }
 
-/// One rule on its way.
+/// The translation of one rule.
 struct Translation<'a, 'o, 's> {
     rule: &'a Chained<'a>,
     row: &'a Row,
@@ -138,7 +138,7 @@ impl Translation<'_, '_, '_> {
         Some(table)
     }
 
-    /// A condition, which only one rule of a chain may have.
+    /// A condition of the chain. Two rules of a chain cannot have different values of it.
     fn condition(&self, column: &str) -> Result<Option<String>, String> {
         let mut values = self.rule.rows.iter().filter_map(|it| it.get(column));
         let first = values.next();
@@ -203,7 +203,7 @@ impl Translation<'_, '_, '_> {
         Ok(())
     }
 
-    /// Case matters unless the modifiers say CASELESS, which is the default.
+    /// The pattern with its modifier. The case counts, unless the modifiers have CASELESS, which is the default.
     fn pattern(&self, pattern: String) -> String {
         let modifiers = self
             .rule
@@ -282,7 +282,7 @@ impl Translation<'_, '_, '_> {
         }
     }
 
-    /// An answer without a backend.
+    /// Writes an answer that needs no backend. Returns whether the rule has one.
     fn end(&mut self, table: &mut Table) -> bool {
         if let Some(text) = self.rule.get("error_msg") {
             table.text("answer", "error");
@@ -465,7 +465,7 @@ impl Translation<'_, '_, '_> {
     }
 }
 
-/// `\1` of ProxySQL is `${1}` here, and a dollar sign stands for itself there.
+/// Converts `\1` of ProxySQL to `${1}`, and escapes dollar signs, which have no meaning in ProxySQL.
 fn with_groups(text: &str) -> String {
     let mut out = String::new();
     let mut letters = text.chars().peekable();
@@ -486,7 +486,7 @@ fn with_groups(text: &str) -> String {
     out
 }
 
-/// `10.1.%` and single addresses as networks.
+/// Converts `10.1.%` and single addresses to networks.
 fn network(text: &str) -> Option<String> {
     if let Some(prefix) = text.strip_suffix('%') {
         let octets: Vec<&str> = prefix.split('.').filter(|it| !it.is_empty()).collect();

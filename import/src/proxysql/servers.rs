@@ -9,7 +9,7 @@ use crate::units::{address, spell_time};
 
 const TABLE: &str = "mysql_servers";
 
-/// Writes every server once: an address is one backend, whichever host groups it is in.
+/// Writes every server once: an address is one backend, even if it is in several host groups.
 pub fn translate(tables: &Tables, groups: &Groups, output: &mut Output<'_>) {
     let default = tables
         .rows("mysql_users")
@@ -17,7 +17,7 @@ pub fn translate(tables: &Tables, groups: &Groups, output: &mut Output<'_>) {
         .and_then(|it| it.number("default_hostgroup"));
     let mut rows: Vec<&Row> = tables.rows(TABLE).collect();
     let cluster = |row: &&Row| target(row, groups).map(|it| it.cluster.clone());
-    // The first backend's cluster is the one of sessions that name none.
+    // Sessions that name no cluster go to the first backend's cluster.
     let first = default
         .and_then(|it| groups.target(it))
         .map(|it| it.cluster.clone());
@@ -64,7 +64,7 @@ fn target<'a>(row: &Row, groups: &'a Groups) -> Option<&'a Target> {
     groups.target(row.number("hostgroup_id").unwrap_or(0))
 }
 
-/// A server that is in a second host group.
+/// Notes a server that is in a second host group.
 fn again(row: &Row, address: &str, earlier: &Target, target: &Target, output: &mut Output<'_>) {
     let origin = row.origin(TABLE, "hostgroup_id");
     if earlier.cluster != target.cluster {
@@ -108,7 +108,7 @@ fn backend(
     let role = match (groups.has_monitored_roles(&target.cluster), target.role) {
         (true, _) => "auto",
         (false, "replica") => "replica",
-        // A host group that shares servers with the primary's has others besides: these are replicas.
+        // If a host group shares servers with the primary's group, its other servers are replicas.
         (false, "any") => "replica",
         (false, _) => "primary",
     };
@@ -174,7 +174,7 @@ fn status(row: &Row, origin: &Origin, table: &mut Table, output: &mut Output<'_>
     }
 }
 
-/// Pooled connections to a backend are limited for all of them alike: by the lowest of the limits.
+/// Sets the limit of pooled connections. It is the same for all backends: the lowest of the limits.
 fn connections(most: u64, origin: &Origin, output: &mut Output<'_>) {
     const NAME: &str = "pool.backend_connections_max";
     let known = output.number(NAME);

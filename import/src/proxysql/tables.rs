@@ -1,4 +1,4 @@
-//! ProxySQL's tables, from whichever side they come.
+//! ProxySQL's tables, from a file or from the admin port.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::libconfig::{self, Setting, Value};
 use crate::output::{Origin, Output};
 use crate::source::Refusal;
 
-/// The tables to ask an admin port for.
+/// The tables that are read from an admin port.
 pub const ADMIN_TABLES: &[&str] = &[
     "global_variables",
     "mysql_servers",
@@ -27,7 +27,7 @@ pub const ADMIN_TABLES: &[&str] = &[
     "clickhouse_users",
 ];
 
-/// Names by which the file knows what the tables call otherwise.
+/// Names in the file that differ from the names in the tables.
 const SYNONYMS: &[(&str, &str)] = &[
     ("address", "hostname"),
     ("host", "hostname"),
@@ -61,7 +61,7 @@ pub struct Variable {
     pub value: String,
 }
 
-/// All of them.
+/// All tables and variables.
 #[derive(Debug, Default)]
 pub struct Tables {
     tables: BTreeMap<String, Vec<Row>>,
@@ -87,13 +87,13 @@ impl Row {
         self.get(column)?.trim().parse().ok()
     }
 
-    /// Whether a column says so; `default` if it says nothing.
+    /// Whether a column is true; `default` if it has no value.
     pub fn truth(&self, column: &str, default: bool) -> bool {
         self.get(column)
             .map_or(default, |it| matches!(it, "1" | "true"))
     }
 
-    /// Where a column stands.
+    /// The place of a column, for notes.
     pub fn origin(&self, table: &str, column: &str) -> Origin {
         let found = self
             .columns
@@ -114,7 +114,7 @@ impl Row {
 }
 
 impl Tables {
-    /// Of a file.
+    /// Reads the tables from a file.
     ///
     /// # Errors
     /// The first place that cannot be read.
@@ -139,10 +139,10 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Of an admin port.
+    /// Reads the tables from an admin port's rows.
     ///
     /// # Errors
-    /// If there are more rows than make sense.
+    /// There are too many rows.
     pub fn of_admin(rows: &[AdminRow]) -> Result<Self, Refusal> {
         if rows.len() > 500_000 {
             return Err(Refusal::whole(
@@ -216,7 +216,7 @@ impl Tables {
             .map(|it| it.value.as_str())
     }
 
-    /// Says what becomes of tables that are nobody else's.
+    /// Adds notes about tables that no other module translates.
     pub fn note_other_tables(&self, output: &mut Output<'_>) {
         for (table, rows) in &self.tables {
             let Some(row) = rows.first() else { continue };

@@ -1,10 +1,10 @@
-//! `mysql_variables`, `admin_variables` and what stands above them.
+//! `mysql_variables`, `admin_variables` and the settings above all sections.
 
 use super::tables::{Tables, Variable};
 use crate::output::{Origin, Output, Table, Toml};
 use crate::units::truth;
 
-/// What a variable is here.
+/// The meaning of a variable in Pilotfish.
 enum Meaning {
     /// A number.
     Count(&'static str),
@@ -12,7 +12,7 @@ enum Meaning {
     Size(&'static str),
     /// A time in milliseconds.
     Time(&'static str),
-    /// Two times in milliseconds that are one here.
+    /// A time in milliseconds that stands for several settings.
     Times(&'static [&'static str]),
     /// True or false.
     Truth(&'static str),
@@ -20,11 +20,11 @@ enum Meaning {
     File(&'static str),
     /// A file that is written.
     NewFile(&'static str),
-    /// Nothing needs to be done.
+    /// The variable is not needed, with the reason.
     Unneeded(&'static str),
-    /// It has no counterpart: the reason, and the nearest way.
+    /// There is no counterpart: the reason, and the nearest way.
     Lost(&'static str, &'static str),
-    /// Somebody else reads it.
+    /// Another function reads the variable.
     Elsewhere,
 }
 
@@ -36,7 +36,7 @@ const ROTATED: &str = "logrotate or the like moves files, and SIGUSR1 has new on
 const OWN_TIMES: &str = "the proxy has its own times for looking at servers, in [health]";
 const NO_CACHE: &str = "Pilotfish has no result cache yet";
 
-/// Every variable that means something; beginnings of names end with `*`.
+/// Every variable with a meaning. A name with `*` at its end is a prefix of names.
 const VARIABLES: &[(&str, Meaning)] = &[
     ("mysql-threads", Count("workers")),
     ("mysql-max_connections", Count("limits.sessions_max")),
@@ -297,7 +297,7 @@ const VARIABLES: &[(&str, Meaning)] = &[
     ("*", Unneeded("it is of ProxySQL's own process")),
 ];
 
-/// Writes what all variables say.
+/// Writes the settings of all variables.
 pub fn translate(tables: &Tables, output: &mut Output<'_>) {
     listen(tables, output);
     for variable in &tables.variables {
@@ -334,7 +334,7 @@ fn put(variable: &Variable, meaning: &Meaning, output: &mut Output<'_>) {
         },
         (_, _) if value.is_empty() => {}
         (File(name), _) => drop(output.file(name, value, &from)),
-        // A name without a folder is in the data folder.
+        // A file name without a folder is in ProxySQL's data folder.
         (NewFile(name), _) if !value.starts_with('/') => {
             output.new_file(name, &format!("/var/lib/proxysql/{value}"), &from);
         }
@@ -416,7 +416,7 @@ fn addresses(value: &str, from: &Origin, output: &mut Output<'_>) -> Vec<String>
     addresses
 }
 
-/// ProxySQL has a monitor account unless told otherwise: monitor, with the password monitor.
+/// Writes the monitor account. ProxySQL's default is the account `monitor` with the password `monitor`.
 fn monitor(tables: &Tables, output: &mut Output<'_>) {
     for (name, setting) in [
         ("mysql-monitor_username", "health.monitor_user"),
@@ -479,7 +479,7 @@ fn admin_account(variable: &Variable, pair: &str, role: &'static str, output: &m
     }
 }
 
-/// The web page and the REST API are one port here.
+/// The web page and the REST API are one port in Pilotfish.
 fn web(tables: &Tables, output: &mut Output<'_>) {
     for (enabled, port) in [
         ("admin-web_enabled", "admin-web_port"),
@@ -514,7 +514,7 @@ fn web(tables: &Tables, output: &mut Output<'_>) {
     }
 }
 
-/// A certificate is of no use without its key.
+/// Removes a certificate without its key, or a key without its certificate.
 fn files(output: &mut Output<'_>) {
     if output.has("backend_tls.certificate") != output.has("backend_tls.key") {
         output.unset("backend_tls.certificate");

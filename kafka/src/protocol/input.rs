@@ -1,25 +1,25 @@
 //! Reads the fields of a broker's answer.
 
-/// An answer that is none.
+/// The reason why an answer is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// It ends too early.
+    /// The answer ends too early.
     #[error("the broker's answer ends before its {0}")]
     Truncated(&'static str),
-    /// It gives a length that nothing can have.
+    /// A length is invalid.
     #[error("the broker's answer has an impossible length of its {0}")]
     Length(&'static str),
-    /// A name is no text.
+    /// A text is not UTF-8.
     #[error("the broker's answer has a {0} that is no UTF-8")]
     Text(&'static str),
 }
 
-/// What is left of an answer.
+/// The rest of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    /// So many bytes.
+    /// Reads `count` bytes.
     pub fn bytes(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], AnswerError> {
         let (bytes, rest) = self
             .0
@@ -64,7 +64,7 @@ impl<'a> Input<'a> {
         text.map(Some).map_err(|_| AnswerError::Text(what))
     }
 
-    /// Reads each item of a list. Nothing is kept for the number of items that the answer gives.
+    /// Reads each item of a list. Allocates nothing for the stated number of items, because the number may be wrong.
     pub fn each(
         &mut self,
         what: &'static str,

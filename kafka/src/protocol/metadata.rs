@@ -1,8 +1,8 @@
-//! Metadata: the brokers, and which of them leads a topic's partition.
+//! Metadata: the brokers, and the leader of a topic's partition.
 
 use super::{AnswerError, Api, Input, put_text};
 
-/// The version that can say whether a topic is to be created.
+/// Version 4 has the field that allows the brokers to create the topic.
 pub const API: Api = Api {
     name: "Metadata",
     key: 3,
@@ -10,19 +10,19 @@ pub const API: Api = Api {
     max: 4,
 };
 
-/// A Kafka cluster has fewer brokers. Others are not looked at.
+/// How many brokers of an answer are read. A Kafka cluster has fewer; further ones are ignored.
 const BROKERS_MAX: usize = 1024;
 
-/// What a broker knows of the others.
+/// A broker's answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     pub throttle_ms: i32,
     pub brokers: Vec<Broker>,
-    /// The topic that was asked for.
+    /// The topic of the request.
     pub topic: Option<Topic>,
 }
 
-/// A broker, and where it is.
+/// A broker and its address.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Broker {
     pub id: i32,
@@ -30,16 +30,16 @@ pub struct Broker {
     pub port: u16,
 }
 
-/// A topic, and its partition [`super::produce::PARTITION`].
+/// A topic, with the leader of its partition [`super::produce::PARTITION`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// The error code of the topic, or that of the partition.
+    /// The error code of the topic; if that is 0, the error code of the partition.
     pub code: i16,
     /// The broker that leads the partition; -1 if none does.
     pub leader: i32,
 }
 
-/// The request, for a topic or for the brokers alone. The brokers may create the topic.
+/// Returns the request, for a topic or only for the brokers. The brokers may create the topic.
 pub fn request(topic: Option<&str>) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend(i32::from(topic.is_some()).to_be_bytes());
@@ -51,7 +51,7 @@ pub fn request(topic: Option<&str>) -> Vec<u8> {
 }
 
 /// # Errors
-/// It is no answer.
+/// The bytes are not a valid answer.
 pub fn answer(bytes: &[u8]) -> Result<Metadata, AnswerError> {
     let mut input = Input(bytes);
     let mut metadata = Metadata {

@@ -1,5 +1,6 @@
-//! The requests that a producer needs, and the brokers' answers, without a socket. The layouts are those of Kafka's
-//! protocol guide. Only versions without tagged fields are used: every broker from 0.11 to 4.x knows them.
+//! Encodes the requests that a producer needs, and decodes the brokers' answers, without a socket. The formats are
+//! those of Kafka's protocol guide. Only versions without tagged fields are used, because every broker from 0.11 to
+//! 4.x supports them.
 
 mod input;
 pub mod metadata;
@@ -10,12 +11,12 @@ pub mod versions;
 
 pub use input::{AnswerError, Input};
 
-/// A kind of request, and the versions of it that this client knows.
+/// A kind of request, and the versions that this client supports.
 #[derive(Debug, Clone, Copy)]
 pub struct Api {
-    /// As Kafka's protocol guide calls it.
+    /// The name in Kafka's protocol guide.
     pub name: &'static str,
-    /// Its number.
+    /// The API key of the request.
     pub key: i16,
     /// The oldest version.
     pub min: i16,
@@ -23,10 +24,10 @@ pub struct Api {
     pub max: i16,
 }
 
-/// The name that brokers know the proxy by.
+/// The client id that the proxy sends to brokers.
 const CLIENT: &str = "pilotfish";
 
-/// The bytes in front of a request's body, without the length of the whole.
+/// Appends the header of a request, without the length field before it.
 pub fn put_header(out: &mut Vec<u8>, api: Api, version: i16, number: i32) {
     out.extend(api.key.to_be_bytes());
     out.extend(version.to_be_bytes());
@@ -34,14 +35,14 @@ pub fn put_header(out: &mut Vec<u8>, api: Api, version: i16, number: i32) {
     put_text(out, CLIENT);
 }
 
-/// A text. One that is longer than the protocol allows is cut: the settings allow none.
+/// Appends a text. A text that is too long for the protocol is cut off; the settings do not allow such texts.
 fn put_text(out: &mut Vec<u8>, text: &str) {
     let length = i16::try_from(text.len()).unwrap_or(i16::MAX);
     out.extend(length.to_be_bytes());
     out.extend(text.bytes().take(usize::from(length.unsigned_abs())));
 }
 
-/// A text that is absent.
+/// Appends a null text.
 fn put_no_text(out: &mut Vec<u8>) {
     out.extend((-1_i16).to_be_bytes());
 }

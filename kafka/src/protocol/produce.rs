@@ -1,8 +1,8 @@
-//! Produce: records for a partition, which all in-sync replicas acknowledge.
+//! Produce: sends records to a partition. All in-sync replicas acknowledge them.
 
 use super::{AnswerError, Api, Input, put_no_text, put_text};
 
-/// From version 6 on a broker with a quota answers first, and says how long the client has to wait then.
+/// Since version 6 a broker with a quota answers first, and tells the client how long to wait afterwards.
 pub const API: Api = Api {
     name: "Produce",
     key: 0,
@@ -10,32 +10,32 @@ pub const API: Api = Api {
     max: 8,
 };
 
-/// The partition that all changes of a topic go to, so that they stay in order.
+/// The partition of all changes of a topic. One partition keeps them in order.
 pub const PARTITION: i32 = 0;
 
-/// All in-sync replicas acknowledge.
+/// The value of `acks` for which all in-sync replicas must acknowledge.
 const ACKS_ALL: i16 = -1;
 
-/// How long the leader waits for the other replicas.
+/// How long the leader waits for the other replicas, in milliseconds.
 const TIMEOUT_MS: i32 = 30_000;
 
-/// The text of a broker that goes into a message.
+/// How many characters of a broker's message are kept.
 const MESSAGE_CHARACTERS_MAX: usize = 200;
 
-/// What became of the records.
+/// A broker's answer about the records.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Produced {
     pub code: i16,
-    /// The broker's words, if it has any.
+    /// The broker's message, if the answer has one.
     pub message: Option<String>,
     pub throttle_ms: i32,
 }
 
-/// The request without the records, which stand at its end; none if they are too long for the protocol.
+/// Returns the request without the records, which follow it. None if the records are too long for the protocol.
 pub fn request(topic: &str, records: &[u8]) -> Option<Vec<u8>> {
     let length = i32::try_from(records.len()).ok()?;
     let mut out = Vec::new();
-    // It belongs to no transaction of Kafka.
+    // No transactional id: the records belong to no Kafka transaction.
     put_no_text(&mut out);
     out.extend(ACKS_ALL.to_be_bytes());
     out.extend(TIMEOUT_MS.to_be_bytes());
@@ -48,7 +48,7 @@ pub fn request(topic: &str, records: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// # Errors
-/// It is no answer, or one about nothing.
+/// The bytes are not a valid answer, or contain no partition.
 pub fn answer(version: i16, bytes: &[u8]) -> Result<Produced, AnswerError> {
     let mut input = Input(bytes);
     let mut first = None;

@@ -1,8 +1,8 @@
-//! InitProducerId: the number by which brokers know records that were sent twice.
+//! InitProducerId: asks for the producer id by which brokers recognise records that are sent twice.
 
 use super::{AnswerError, Api, Input, put_no_text};
 
-/// For producers without transactions.
+/// Version 0, for producers without transactions.
 pub const API: Api = Api {
     name: "InitProducerId",
     key: 22,
@@ -10,14 +10,14 @@ pub const API: Api = Api {
     max: 0,
 };
 
-/// A producer, as brokers know it.
+/// A producer id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProducerId {
     pub number: i64,
     pub epoch: i16,
 }
 
-/// The request, without a transaction.
+/// Returns the request, without a transactional id.
 pub fn request() -> Vec<u8> {
     let mut out = Vec::new();
     put_no_text(&mut out);
@@ -25,10 +25,10 @@ pub fn request() -> Vec<u8> {
     out
 }
 
-/// How long to wait, the error code, and the number.
+/// Decodes an answer: the throttle time, the error code, and the producer id.
 ///
 /// # Errors
-/// It is no answer.
+/// The bytes are not a valid answer.
 pub fn answer(bytes: &[u8]) -> Result<(i32, i16, ProducerId), AnswerError> {
     let mut input = Input(bytes);
     let throttle_ms = input.i32("throttle time")?;

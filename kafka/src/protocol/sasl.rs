@@ -2,7 +2,7 @@
 
 use super::{AnswerError, Api, Input, put_text};
 
-/// Says which mechanism is used.
+/// Tells the broker which mechanism the client uses.
 pub const HANDSHAKE: Api = Api {
     name: "SaslHandshake",
     key: 17,
@@ -18,20 +18,20 @@ pub const AUTHENTICATE: Api = Api {
     max: 0,
 };
 
-/// The mechanisms of a broker that go into a message.
+/// How many mechanisms of an answer are kept, for the error message.
 const MECHANISMS_MAX: usize = 16;
 
-/// The request for a mechanism.
+/// Returns the request that names a mechanism.
 pub fn handshake(mechanism: &str) -> Vec<u8> {
     let mut out = Vec::new();
     put_text(&mut out, mechanism);
     out
 }
 
-/// The error code, and the mechanisms that the broker has.
+/// Decodes an answer: the error code, and the mechanisms that the broker supports.
 ///
 /// # Errors
-/// It is no answer.
+/// The bytes are not a valid answer.
 pub fn handshaken(bytes: &[u8]) -> Result<(i16, Vec<String>), AnswerError> {
     let mut input = Input(bytes);
     let code = input.i16("error code")?;
@@ -46,7 +46,7 @@ pub fn handshaken(bytes: &[u8]) -> Result<(i16, Vec<String>), AnswerError> {
     Ok((code, mechanisms))
 }
 
-/// The request with a token. Tokens are short: a user, a password, a nonce.
+/// Returns the request with a token. Tokens are short: a user, a password, a nonce.
 pub fn authenticate(token: &[u8]) -> Vec<u8> {
     let length = i32::try_from(token.len()).unwrap_or(i32::MAX);
     let mut out = length.to_be_bytes().to_vec();
@@ -58,13 +58,13 @@ pub fn authenticate(token: &[u8]) -> Vec<u8> {
 #[derive(Debug)]
 pub struct Authenticated<'a> {
     pub code: i16,
-    /// The broker's words, if it has any.
+    /// The broker's message, if the answer has one.
     pub message: Option<&'a str>,
     pub token: &'a [u8],
 }
 
 /// # Errors
-/// It is no answer.
+/// The bytes are not a valid answer.
 pub fn authenticated(bytes: &[u8]) -> Result<Authenticated<'_>, AnswerError> {
     let mut input = Input(bytes);
     let code = input.i16("error code")?;

@@ -1,8 +1,8 @@
-//! ApiVersions: which requests a broker knows. It is the first request of a connection.
+//! ApiVersions: the requests that a broker supports. It is the first request of a connection.
 
 use super::{AnswerError, Api, Input};
 
-/// The request has no body in this version.
+/// In this version the request has no body.
 pub const API: Api = Api {
     name: "ApiVersions",
     key: 18,
@@ -10,10 +10,10 @@ pub const API: Api = Api {
     max: 0,
 };
 
-/// A broker names fewer requests. Others are not looked at.
+/// How many entries of an answer are read. A broker has fewer; further ones are ignored.
 const ENTRIES_MAX: usize = 1024;
 
-/// What a broker knows.
+/// The requests that a broker supports.
 #[derive(Debug, Default)]
 pub struct Versions(Vec<Entry>);
 
@@ -25,7 +25,7 @@ struct Entry {
 }
 
 impl Versions {
-    /// The newest version of a request that both sides know.
+    /// Returns the newest version of a request that both sides support; none if there is no common version.
     pub fn newest(&self, api: Api) -> Option<i16> {
         let entry = self.0.iter().find(|it| it.key == api.key)?;
         let newest = entry.max.min(api.max);
@@ -33,10 +33,10 @@ impl Versions {
     }
 }
 
-/// The error code, and what the broker knows.
+/// Decodes an answer: the error code, and the requests that the broker supports.
 ///
 /// # Errors
-/// It is no answer.
+/// The bytes are not a valid answer.
 pub fn answer(bytes: &[u8]) -> Result<(i16, Versions), AnswerError> {
     let mut input = Input(bytes);
     let code = input.i16("error code")?;

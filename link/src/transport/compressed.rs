@@ -1,8 +1,8 @@
 //! A transport whose packets travel in compressed frames.
 //!
-//! What arrives is decompressed straight into the reader's buffer, as far as the connection has its turn
-//! ([`super::unpack_queue`]). What is written gathers until a frame is full or flushed, since small frames compress badly.
-//! Buffers exist only while something is in them: an idle session has none.
+//! Arriving frames are decompressed directly into the reader's buffer, when it is the connection's turn
+//! ([`super::unpack_queue`]). Written bytes are collected until a frame is full or flushed, because
+//! small frames compress badly. Buffers exist only while they hold something: an idle session has none.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -16,32 +16,32 @@ use super::packed_frames::{PIECE_BYTES_MAX, PackedFrames};
 use super::unpack_queue::UnpackAllowance;
 
 thread_local! {
-    /// What is read from below at once goes here first.
+    /// The buffer for reading from the transport below.
     static READ_BUFFER: Cell<Vec<u8>> = Cell::default();
 }
 
-/// How much is decompressed into the reader's buffer at once.
+/// The most bytes that are decompressed into the reader's buffer at once.
 const DECODE_BYTES_MAX: usize = 64 * 1024;
 
-/// See the module. `S` carries the frames.
+/// A transport with compression; `S` carries the frames.
 #[derive(Debug)]
 pub struct Compressed<S> {
     inner: S,
     codec: Codec,
-    /// Frames as they came.
+    /// Frames that have arrived and are still packed.
     arrived: PackedFrames,
-    /// How many bytes were unpacked, from the first one on.
+    /// How many bytes have been unpacked since the beginning.
     unpacked_bytes: u64,
-    /// The last read was filled, so there may be more without further frames.
+    /// Whether the last read filled the buffer: there may be more to unpack without further frames.
     has_filled: bool,
     allowance: UnpackAllowance,
-    /// What the next frame will carry, one frame at most.
+    /// Bytes for the next frame, at most one frame.
     gathered: Vec<u8>,
-    /// Frames to send; a new one is made only when these are gone.
+    /// Frames to be sent; a new frame is made only when these are sent.
     frames: Queue,
 }
 
-/// Bytes taken from the front.
+/// Bytes that are taken from the front.
 #[derive(Default, Debug)]
 struct Queue {
     bytes: Vec<u8>,
@@ -57,7 +57,7 @@ impl Queue {
         self.taken == self.bytes.len()
     }
 
-    /// Frees the memory with the last byte.
+    /// Takes bytes; frees the memory with the last byte.
     fn take(&mut self, count: usize) {
         self.taken += count;
         if self.is_empty() {
@@ -94,24 +94,24 @@ impl<S> Compressed<S> {
         self.inner
     }
 
-    /// Memory in its buffers, and in a frame that is not complete.
+    /// Returns the memory in its buffers and in a frame that is not complete, in bytes.
     pub fn held_bytes(&self) -> usize {
         let queues = self.arrived.held_bytes() + self.frames.bytes.capacity();
         queues + self.gathered.capacity() + self.codec.held_bytes()
     }
 
-    /// The number of the next frame, everything before having been flushed.
+    /// Returns the number of the next frame. Everything before must have been flushed.
     pub fn next_sequence(&self) -> u8 {
         self.codec.next_sequence()
     }
 
-    /// What was gathered belongs to the command before.
+    /// Begins a command: bytes collected so far belong to the command before.
     pub fn begin_command(&mut self) {
         self.seal();
         self.codec.begin_command();
     }
 
-    /// Makes a frame of what was gathered.
+    /// Makes a frame of the collected bytes.
     fn seal(&mut self) {
         if !self.gathered.is_empty() {
             let gathered = std::mem::take(&mut self.gathered);
@@ -121,7 +121,7 @@ impl<S> Compressed<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Compressed<S> {
-    /// Sends the frames there are.
+    /// Sends the finished frames.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.frames.is_empty() {
             let inner = Pin::new(&mut self.inner);
@@ -134,20 +134,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Compressed<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until something can be gathered; says how much.
+    /// Waits until bytes can be collected; returns how many.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.gathered.len() == FRAME_PAYLOAD_BYTES {
             ready!(self.poll_send(context))?;
             self.seal();
         }
-        // Commands sealed one by one must not pile up either.
+        // Commands that are sealed one by one must not pile up either.
         if self.frames.bytes.len() > FRAME_PAYLOAD_BYTES {
             ready!(self.poll_send(context))?;
         }
         Poll::Ready(Ok(FRAME_PAYLOAD_BYTES - self.gathered.len()))
     }
 
-    /// Reads more frames; says how many bytes, 0 at the end.
+    /// Reads more frames; returns the number of bytes, 0 at the end.
     fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = READ_BUFFER.take();
         bytes.resize(PIECE_BYTES_MAX, 0);
@@ -161,8 +161,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Compressed<S> {
         Poll::Ready(Ok(count))
     }
 
-    /// As `poll_read`, for a reader that can do nothing with less than `wanted` bytes: frames stay packed until they have so
-    /// many, or take as much memory as these would.
+    /// Reads like `poll_read`, for a caller that needs at least `wanted` bytes: frames stay packed
+    /// until they have that many, or until they take as much memory as these bytes would.
     pub fn poll_read_wanting(
         &mut self,
         wanted: usize,
@@ -194,14 +194,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Compressed<S> {
         }
     }
 
-    /// Whether the frames that have come whole are fewer bytes than that.
+    /// Whether the whole frames that have arrived contain fewer bytes than that.
     fn lacks(&self, wanted: usize) -> bool {
         wanted > 0
             && self.arrived.whole_bytes() < self.unpacked_bytes + wanted as u64
             && self.arrived.held_bytes() < wanted
     }
 
-    /// Fills the buffer with so many bytes at most; says with how many.
+    /// Unpacks at most this many bytes into the buffer; returns how many.
     fn unpack(&mut self, allowed: usize, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
         let room = buffer.remaining().min(DECODE_BYTES_MAX).min(allowed);
         let output = buffer.initialize_unfilled_to(room);

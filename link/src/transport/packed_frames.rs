@@ -1,45 +1,45 @@
-//! Compressed frames as they came, until they are unpacked.
+//! Compressed frames from their arrival until they are unpacked.
 //!
-//! The lengths that frames declare are added up while the frames arrive. So a reader that can do nothing with less than so many
-//! bytes lets the frames stay packed until they have that many.
+//! The lengths that frames declare are summed up while the frames arrive. So a reader that needs a
+//! minimum of bytes leaves the frames packed until they have that many.
 
 use std::collections::VecDeque;
 
 use wire::compression::FRAME_HEADER_BYTES;
 
-/// Bytes that arrive are put together in pieces of this size at most.
+/// The most bytes of one piece, into which arriving bytes are collected.
 pub(super) const PIECE_BYTES_MAX: usize = 16 * 1024;
 
-/// See the module.
+/// The packed frames of a connection; see the module.
 #[derive(Default, Debug)]
 pub(super) struct PackedFrames {
-    /// The piece that is unpacked next. Empty: there is none, and none behind it.
+    /// The piece that is unpacked next. If it is empty, there are no pieces.
     first: Vec<u8>,
-    /// How much of it is unpacked.
+    /// How much of the first piece is unpacked.
     taken: usize,
-    /// Pieces behind it.
+    /// The pieces after the first one.
     more: VecDeque<Vec<u8>>,
-    /// Memory of the pieces behind it.
+    /// Memory of the pieces after the first one, in bytes.
     more_bytes: usize,
     lengths: DeclaredLengths,
 }
 
 impl PackedFrames {
-    /// With bytes that were read before.
+    /// Returns frames with bytes that were read before.
     pub(super) fn new(bytes: &[u8]) -> Self {
         let mut frames = Self::default();
         frames.put(bytes);
         frames
     }
 
-    /// Bytes that have arrived.
+    /// Adds bytes that have arrived.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.lengths.see(bytes);
         if self.first.is_empty() {
             self.first = bytes.to_vec();
             return;
         }
-        // A client that sends byte by byte must not get an allocation for each.
+        // If a client sends byte by byte, there must not be an allocation for each byte.
         match self.more.back_mut() {
             Some(last) if last.len() + bytes.len() <= PIECE_BYTES_MAX => {
                 let before = last.capacity();
@@ -54,17 +54,17 @@ impl PackedFrames {
         }
     }
 
-    /// What is unpacked next.
+    /// Returns the bytes that are unpacked next.
     pub(super) fn next(&self) -> &[u8] {
         self.first.get(self.taken..).unwrap_or_default()
     }
 
-    /// Whether all is unpacked.
+    /// Whether all bytes are unpacked.
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_empty()
     }
 
-    /// So much of [`Self::next`] is unpacked. The memory of a piece is freed with its last byte.
+    /// Marks bytes of [`Self::next`] as unpacked. The memory of a piece is freed with its last byte.
     pub(super) fn take(&mut self, count: usize) {
         self.taken += count;
         if self.taken < self.first.len() {
@@ -78,24 +78,24 @@ impl PackedFrames {
         }
     }
 
-    /// The memory that they take.
+    /// Returns the memory that the frames take, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.first.capacity() + self.more_bytes
     }
 
-    /// The unpacked length of all frames that have come whole, from the first one on.
+    /// Returns the unpacked length of all frames that have arrived whole, since the beginning.
     pub(super) fn whole_bytes(&self) -> u64 {
         self.lengths.whole_bytes
     }
 }
 
-/// What the headers of frames say, whatever is in the frames.
+/// The lengths that the headers of frames declare, whatever the frames contain.
 #[derive(Default, Debug)]
 struct DeclaredLengths {
     header: [u8; FRAME_HEADER_BYTES],
-    /// How much of the header has come.
+    /// How much of the header has arrived.
     filled: usize,
-    /// How much of the frame is to come behind its header.
+    /// How much of the frame is still missing after its header.
     left: usize,
     whole_bytes: u64,
 }
@@ -129,7 +129,7 @@ impl DeclaredLengths {
         u32::from_le_bytes([a, b, c, 0]) as usize
     }
 
-    /// Zero stands for bytes that are as they are.
+    /// Returns the declared length. Zero stands for bytes that are not compressed.
     fn unpacked_bytes(&self) -> usize {
         let [.., d, e, f] = self.header;
         match u32::from_le_bytes([d, e, f, 0]) as usize {

@@ -1,8 +1,9 @@
-//! Which of a worker's compressed connections unpacks next.
+//! Decides which of a worker's compressed connections unpacks next.
 //!
-//! 16 KiB of frames may be 16 MiB unpacked. The other sessions of the worker wait meanwhile, so a connection unpacks a few
-//! times what has arrived, and then waits in the queue of its thread. [`serve_unpack_queue`] lets the first one unpack a slice
-//! after each look at the sockets: all sessions whose bytes have come are served between two slices.
+//! 16 KiB of frames may be 16 MiB unpacked, and the worker's other sessions wait meanwhile. So a connection unpacks a
+//! few times what has arrived, and then waits in the queue of its thread. [`serve_unpack_queue`] lets the first
+//! connection unpack a slice after each poll of the sockets: between two slices, all sessions whose bytes have arrived
+//! are served.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,25 +15,25 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::task::yield_now;
 
-/// So many bytes may be unpacked for each byte that has arrived. Ordinary statements and results are not smaller packed, and so
-/// never wait.
+/// How many bytes may be unpacked for each byte that has arrived. Ordinary statements and results
+/// do not compress better than that, so they never wait.
 const PER_ARRIVED_BYTE: usize = 4;
-/// So many bytes are unpacked behind each arrival, however small it is.
+/// How many bytes may be unpacked after each arrival, however small it is.
 const PER_ARRIVAL_BYTES: usize = 16 * 1024;
-/// So many bytes are unpacked in one turn: some 0.1 ms at 300 MB a second.
+/// How many bytes are unpacked in one turn: about 0.1 ms at 300 MB per second.
 pub(super) const SLICE_BYTES: usize = 32 * 1024;
 
 thread_local! {
     static QUEUE: UnpackQueue = UnpackQueue::default();
 }
 
-/// Connections of one thread, the one that has waited longest first.
+/// The waiting connections of one thread, in the order of their arrival.
 #[derive(Default)]
 struct UnpackQueue {
     waiting: RefCell<VecDeque<Weak<Waiter>>>,
-    /// Those who serve the queue and found nothing in it.
+    /// The servers of the queue that found it empty.
     idle_servers: RefCell<Vec<Waker>>,
-    /// How many serve it: none in a thread that is no worker's, several where workers share a thread.
+    /// How many tasks serve the queue: none if the thread is no worker's, several if workers share a thread.
     servers: Cell<usize>,
 }
 
@@ -81,7 +82,7 @@ impl UnpackQueue {
         Poll::Pending
     }
 
-    /// Gives the first connection its turn. A connection that is gone has none. False: the queue is empty.
+    /// Gives the first connection its turn and skips connections that are gone. False if the queue is empty.
     fn give_turn(&self) -> bool {
         let first = {
             let mut waiting = self.waiting.borrow_mut();
@@ -94,17 +95,17 @@ impl UnpackQueue {
     }
 }
 
-/// Serves the queue of this thread, for as long as it is polled. It belongs to a worker, as one of its tasks.
+/// Serves the queue of this thread, as long as it is polled. Each worker runs this as one of its tasks.
 pub async fn serve_unpack_queue() {
     let _serving = Serving::begin();
     loop {
         poll_fn(|context| QUEUE.with(|queue| queue.poll_waiter(context))).await;
-        // The runtime looks at its sockets first.
+        // The runtime polls its sockets first.
         yield_now().await;
     }
 }
 
-/// Somebody serves the queue of this thread.
+/// Counts as a server of this thread's queue while it lives.
 struct Serving;
 
 impl Serving {
@@ -132,18 +133,18 @@ pub(super) struct UnpackAllowance {
 }
 
 impl UnpackAllowance {
-    /// So many bytes have arrived.
+    /// Notes that bytes have arrived.
     pub(super) fn arrived(&mut self, count: usize) {
         let more = count.saturating_mul(PER_ARRIVED_BYTE);
         self.bytes = self.bytes.max(more).max(PER_ARRIVAL_BYTES);
     }
 
-    /// So many bytes are unpacked.
+    /// Notes that bytes were unpacked.
     pub(super) fn spend(&mut self, count: usize) {
         self.bytes = self.bytes.saturating_sub(count);
     }
 
-    /// Waits until something may be unpacked; says how much.
+    /// Waits until bytes may be unpacked; returns how many.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         if self.bytes == 0 {
             return self.poll_turn(context);
@@ -154,7 +155,7 @@ impl UnpackAllowance {
     #[cold]
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         if let Some(waiter) = &self.waiter {
-            // Before the look at its turn: it may be given on another thread.
+            // Register before the check: the turn may be given on another thread.
             waiter.wakes(context.waker());
             if !waiter.has_turn.load(Ordering::Acquire) {
                 return Poll::Pending;
@@ -166,7 +167,7 @@ impl UnpackAllowance {
         QUEUE.with(|queue| match queue.servers.get() {
             0 => {
                 self.bytes = SLICE_BYTES;
-                // Wakes this task when the runtime has looked at its sockets.
+                // Wakes this task after the runtime has polled its sockets.
                 let _ = pin!(yield_now()).poll(context);
             }
             _ => {

@@ -8,8 +8,8 @@ use super::{AdminClient, AdminClientError, AdminState, Claim, Reception};
 use crate::relayed_login::malformed;
 
 impl Reception {
-    /// Sees it through; `argument` is what follows the command's byte. Who fails is told so and has to go, as from a
-    /// server of MySQL's.
+    /// Changes the user; `argument` is what follows the command byte. If the change fails, the
+    /// admin client gets the error and is disconnected, as MySQL does it.
     ///
     /// # Errors
     /// [`AdminClientError::Login`]
@@ -41,7 +41,7 @@ impl Reception {
             user: wish.user,
             schema: &schema,
             candidate: Candidate {
-                // MySQL asks again, whatever it was answered.
+                // MySQL always asks again, so the answer in the command is not used.
                 plugin: wish.plugin.map(|_| &b""[..]),
                 answer: wish.auth_response,
                 privacy: admin_client.stream.privacy(),

@@ -18,7 +18,7 @@ const PROG_ATTACH: libc::c_int = 8;
 const SK_SKB: u32 = 14;
 /// BPF_SK_SKB_VERDICT.
 const SK_SKB_VERDICT: u32 = 38;
-/// The licence that the kernel is told. The helpers that the program calls are open to every licence.
+/// The licence that the proxy names to the kernel. Programs of every licence may call the helpers that this one uses.
 const LICENCE: &CStr = c"Apache-2.0";
 
 /// The kinds of maps.
@@ -34,7 +34,7 @@ pub(super) enum MapKind {
 }
 
 impl MapKind {
-    /// BPF_F_NO_PREALLOC: the memory of a hash grows with its entries. The other kinds do not know the flag.
+    /// BPF_F_NO_PREALLOC: the memory of a hash grows with its entries. The other kinds do not have this flag.
     fn flags(self) -> u32 {
         match self {
             Self::Hash => 1,
@@ -101,7 +101,7 @@ fn bpf<T>(command: libc::c_int, attributes: &mut T) -> io::Result<RawFd> {
 
 #[allow(unsafe_code)]
 fn owned(fd: RawFd) -> OwnedFd {
-    // SAFETY: the kernel has just returned it as a new descriptor. No other code has it.
+    // SAFETY: the kernel has just returned `fd` as a new descriptor. No other code has it.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
@@ -119,7 +119,7 @@ impl<const N: usize> BpfMap<N> {
     /// An empty map.
     ///
     /// # Errors
-    /// The kernel's: EPERM without the capabilities, EINVAL if it does not know such maps.
+    /// The kernel's: EPERM without the capabilities, EINVAL if the kernel does not know this kind of map.
     pub(super) fn new(kind: MapKind, entries_max: u32) -> io::Result<Self> {
         let fd = create(kind, (size_of::<u64>(), size_of::<[u64; N]>()), entries_max)?;
         Ok(Self { fd })
@@ -162,7 +162,7 @@ impl<const N: usize> BpfMap<N> {
     }
 }
 
-/// A map of any kind, with keys and values of so many bytes.
+/// Creates a map of any kind, with keys and values of these sizes in bytes.
 ///
 /// # Errors
 /// The kernel's, as [`BpfMap::new`].

@@ -21,56 +21,56 @@ use tokio::time::{Sleep, sleep};
 use super::joiner::{Granted, JoinedEnd, JoinedSockets};
 use super::waiter::{Awaited, JoinWaiter};
 
-/// How many bytes the kernel passes on in one direction before the proxy looks. The kernel keeps as many for a receiver
-/// that takes none.
+/// Bytes that the kernel passes on in one direction before the proxy checks. The kernel buffers at most that many for a
+/// receiver that reads nothing.
 const CREDIT_BYTES: u64 = 1 << 20;
-/// Pieces that are moved before other sessions of the worker have their turn.
+/// Pieces that a session moves before it yields to the worker's other sessions.
 const TURNS_MAX: usize = 16;
-/// How soon the proxy looks again whether the kernel's queue is empty, at first and at last.
+/// The time until the proxy checks again whether the kernel's queue is empty: the first interval, and the longest.
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 const CHECK_INTERVAL_MAX: Duration = Duration::from_millis(64);
 
-/// One direction.
+/// The state of one direction.
 #[derive(Debug, Default)]
 struct JoinedFlow {
     /// Bytes that were read, or came before the joining, and are not written yet.
     held: Vec<u8>,
-    /// How many of them are written.
+    /// How many bytes of `held` are written.
     sent: usize,
-    /// How many of the bytes that are not written yet came before the joining: the program has not counted them.
+    /// How many bytes of `held` came before the joining. The kernel's program has not counted them.
     uncounted: usize,
     /// Bytes that the proxy has written.
     wrote: u64,
-    /// Those of them that the program has counted as passed.
+    /// Written bytes that the kernel's program has counted as passed.
     forwarded: u64,
     /// The sender has closed its side, and all its bytes were read.
     has_ended: bool,
-    /// The receiver was told that.
+    /// The proxy has told the receiver that the sender has closed.
     is_shut: bool,
 }
 
 /// What became of a direction in one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FlowStep {
-    /// Bytes moved, or an end.
+    /// Bytes moved, or a side's end was handled.
     Moved,
     /// A socket must become ready first.
     Blocked,
-    /// The kernel has bytes that must go first, or bytes that are on their way to the proxy. No event says when that
-    /// is over.
+    /// The kernel has bytes that must go first, or bytes that are on their way to the proxy. No event tells when the
+    /// kernel has none left.
     TooEarly,
 }
 
 /// A side that broke, and how.
 #[derive(Debug)]
 pub struct LostEnd {
-    /// Which one.
+    /// The side that broke.
     pub end: JoinedEnd,
     /// The kernel's word.
     pub error: io::Error,
 }
 
-/// Two connections that could not be joined. They are as they were.
+/// Two connections that could not be joined. They are unchanged.
 #[derive(Debug)]
 pub struct NotJoined {
     /// The connections.
@@ -81,7 +81,7 @@ pub struct NotJoined {
     pub error: io::Error,
 }
 
-/// When the proxy looks again although no event has come.
+/// The timer after which the proxy checks again without an event.
 #[derive(Debug)]
 struct NextCheck {
     timer: Option<Pin<Box<Sleep>>>,
@@ -94,7 +94,7 @@ impl NextCheck {
         interval: CHECK_INTERVAL,
     };
 
-    /// Looks later each time. A receiver that takes nothing for minutes must not cost a wake-up each millisecond.
+    /// Doubles the interval each time: a receiver that reads nothing must not cost a wake-up each millisecond.
     fn plan(&mut self, context: &mut Context<'_>) {
         let mut timer = Box::pin(sleep(self.interval));
         self.interval = (self.interval * 2).min(CHECK_INTERVAL_MAX);
@@ -129,7 +129,7 @@ impl Drop for JoinedRelay {
     }
 }
 
-/// The other side sees a reset instead of an orderly end.
+/// Makes the other side see a reset instead of an orderly end.
 fn reset_at_close(socket: &TcpStream) {
     // It fails only on a socket that is broken already.
     let _ = socket2::SockRef::from(socket).set_linger(Some(Duration::ZERO));
@@ -180,7 +180,7 @@ impl JoinedRelay {
         entered.map(|()| joined)
     }
 
-    /// The pair of sockets, for those who count its bytes.
+    /// The pair of sockets, for callers that count its bytes.
     pub fn joined(&self) -> &Rc<JoinedSockets> {
         &self.joined
     }
@@ -240,8 +240,8 @@ impl JoinedRelay {
         Poll::Pending
     }
 
-    /// Whether an end has sent bytes that nobody will get. When a socket with unread bytes is closed, the kernel resets its
-    /// connection; but not if the program has passed the bytes: then a sender would wait for minutes.
+    /// Whether an end has sent bytes that will not be delivered. When a socket with unread bytes is closed, the kernel
+    /// resets its connection. It does not if the program has passed the bytes: then the sender would wait for minutes.
     fn has_unread(&self, end: JoinedEnd) -> bool {
         let flow = &self.flows[end as usize];
         let reads_more = || {
@@ -263,7 +263,7 @@ impl JoinedRelay {
             && !JoinedEnd::BOTH.into_iter().any(|end| self.is_over(end))
     }
 
-    /// A side that has closed its sending side, and is gone as a whole although nobody has closed the other direction.
+    /// Fails if an end has closed its sending side and its connection is over, before the other direction was closed.
     fn check_ends(&self) -> Result<(), LostEnd> {
         for end in JoinedEnd::BOTH {
             let has_closed = self.flows[end as usize].has_ended;
@@ -278,7 +278,7 @@ impl JoinedRelay {
         Ok(())
     }
 
-    /// Grants both directions a credit; whether no byte has come to the proxy in between.
+    /// Grants both directions a credit. Returns whether no byte has come to the proxy in between.
     fn enter_kernel(&mut self) -> Result<bool, LostEnd> {
         self.grant_all(|redirected| redirected + CREDIT_BYTES)?;
         for flow in &mut self.flows {
@@ -301,7 +301,7 @@ impl JoinedRelay {
         Ok(())
     }
 
-    /// One piece of one direction.
+    /// Moves one piece of one direction.
     fn turn(&mut self, from: JoinedEnd, buffer: &mut [u8]) -> Result<FlowStep, LostEnd> {
         let to = from.opposite();
         let flow = &mut self.flows[from as usize];
@@ -310,7 +310,7 @@ impl JoinedRelay {
         }
         if flow.held.is_empty() && !flow.has_ended {
             match (&self.sockets[from as usize]).read(buffer) {
-                // Its last bytes may still be on their way to the proxy.
+                // The sender's last bytes may still be on their way to the proxy.
                 Ok(0) if self.joined.seen(from).passed != flow.forwarded => {
                     return Ok(FlowStep::TooEarly);
                 }
@@ -331,7 +331,7 @@ impl JoinedRelay {
         }
         if flow.held.is_empty() {
             flow.is_shut = true;
-            // It fails if the other side is gone, which reading from it tells.
+            // `shutdown` fails if the other side is gone. Reading from that side reports it.
             let _ = socket.shutdown(Shutdown::Write);
             return Ok(FlowStep::Moved);
         }
@@ -343,7 +343,7 @@ impl JoinedRelay {
         Ok(FlowStep::Moved)
     }
 
-    /// Has the session woken by whatever lets it go on.
+    /// Has the session woken by the events or the timer that let it go on.
     fn wait(&mut self, turns: [FlowStep; 2], context: &mut Context<'_>) -> Result<(), LostEnd> {
         let mut is_check_due = turns.contains(&FlowStep::TooEarly);
         for end in JoinedEnd::BOTH {
@@ -352,7 +352,7 @@ impl JoinedRelay {
             let is_blocked = |at: usize| turns[at] == FlowStep::Blocked;
             let reads = is_blocked(here) && from.held.is_empty() && !from.has_ended;
             if self.is_over(end) {
-                // Its event would come again and again.
+                // The event of a connection that is over would come again and again.
                 is_check_due |= reads;
                 continue;
             }

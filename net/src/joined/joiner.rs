@@ -1,8 +1,8 @@
 //! Two TCP connections whose bytes the kernel passes from one to the other (a sockmap), within a credit.
 //!
-//! Without a credit the kernel would take bytes from a sender for ever, whether or not the receiver takes them, in
-//! memory that nobody counts. So the program redirects within a credit only, and only while the proxy has forwarded
-//! all bytes that it was to read. All other bytes are the proxy's to read (see [`super::program`]).
+//! Without a credit the kernel would take bytes from a sender without a limit, even if the receiver does not read them,
+//! and no limit counts that memory. So the program redirects within a credit only, and only while the proxy has
+//! forwarded all bytes that it had to read. The proxy reads all other bytes (see [`super::program`]).
 
 use std::io;
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use super::bpf::{self, BpfMap, MapKind};
 use super::notices::Notices;
 use super::program::{ProgramMaps, program};
 
-/// The joined sockets of one worker at most, two for each session.
+/// The most joined sockets of one worker, two for each session.
 const SOCKETS_MAX: u32 = 1 << 16;
 
 /// The maps and the program of one worker.
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 pub(super) struct Granted {
     /// How far [`Seen::redirected`] may grow.
     pub(super) credit: u64,
-    /// How many of the bytes that it has read the proxy has forwarded.
+    /// How many of the bytes that the proxy has read it has also forwarded.
     pub(super) forwarded: u64,
 }
 
@@ -83,7 +83,7 @@ impl SocketJoiner {
     /// that have come before.
     ///
     /// # Errors
-    /// The kernel's: one of them is not established any more, or there are too many. Nothing has changed then.
+    /// The kernel's: one connection is not established any more, or there are too many. Then nothing has changed.
     pub(super) fn join(
         self: &Rc<Self>,
         one: &TcpStream,
@@ -129,7 +129,7 @@ impl JoinedSide {
     }
 }
 
-/// Which of the two.
+/// One of the two joined connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinedEnd {
     /// The first one.
@@ -139,10 +139,10 @@ pub enum JoinedEnd {
 }
 
 impl JoinedEnd {
-    /// Both, by their numbers.
+    /// Both ends, in the order of their numbers.
     pub const BOTH: [Self; 2] = [Self::One, Self::Other];
 
-    /// The opposite one.
+    /// The opposite end.
     pub fn opposite(self) -> Self {
         match self {
             Self::One => Self::Other,
@@ -182,7 +182,7 @@ impl JoinedSockets {
         &self.sides[end as usize]
     }
 
-    /// The name by which notices call this end.
+    /// The cookie by which notices name this end.
     pub(super) fn cookie(&self, end: JoinedEnd) -> u64 {
         self.side(end).cookie
     }
@@ -194,7 +194,7 @@ impl JoinedSockets {
         Seen { redirected, passed }
     }
 
-    /// Says what the program may redirect of the bytes that come from `from`.
+    /// Tells the program how many of the bytes that come from `from` it may redirect.
     ///
     /// # Errors
     /// The kernel's.
@@ -203,8 +203,8 @@ impl JoinedSockets {
         self.joiner.granted.set(self.side(from).cookie, bounds)
     }
 
-    /// Whether all that the kernel was to pass on has left its queue for `to`, to which the proxy itself has written
-    /// `wrote` bytes. Until then the proxy must write nothing there, because its bytes would overtake.
+    /// Whether all redirected bytes have left the kernel's queue for `to`. `wrote`: the bytes that the proxy itself has
+    /// written to `to`. Until then the proxy must write nothing there, because its bytes would overtake the kernel's.
     ///
     /// # Errors
     /// The kernel's.
@@ -241,8 +241,8 @@ struct TcpInfo {
     bytes_acked: u64,
 }
 
-/// Bytes that were written to a socket, by the proxy or the kernel: those that the other side has acknowledged, and those
-/// that it has not. Bytes that are acknowledged between the two questions are missing, so that this is never too many.
+/// Bytes that were written to a socket, by the proxy or the kernel: acknowledged bytes and unacknowledged bytes. It
+/// takes two system calls. Bytes that are acknowledged between them are missing, so the result is never too large.
 #[allow(unsafe_code)]
 fn written(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut info = TcpInfo {

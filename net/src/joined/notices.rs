@@ -1,6 +1,6 @@
-//! The ring into which the program writes which sockets have bytes for the proxy (BPF_MAP_TYPE_RINGBUF).
+//! The ring in which the program names the sockets that have bytes for the proxy (BPF_MAP_TYPE_RINGBUF).
 //!
-//! The kernel maps three things: how far the reader has come, how far the writer has come, and the records. The records
+//! The kernel maps three things: the reader's position, the writer's position, and the records. The records
 //! are mapped twice in a row, so that no record is cut at the end of the ring.
 
 use std::io;
@@ -12,14 +12,14 @@ use rustix::mm::ProtFlags;
 
 use super::bpf::{self, MapKind};
 
-/// The memory of the records, a power of two of pages. A record has 16 bytes, and there is one for each direction of a
-/// session that has left the kernel: the ring has room for 32,768 sessions that leave it at once.
+/// The memory of the records: a power of two of pages. A record has 16 bytes. There is one record for each direction of
+/// a session that has left the kernel, so the ring has room for 32,768 sessions that leave the kernel at the same time.
 const RING_BYTES: usize = 1 << 20;
-/// In front of each record: its length with two flags, then four bytes of the kernel.
+/// In front of each record: its length with two flags, then four bytes that the kernel uses.
 const HEADER_BYTES: u64 = 8;
 /// The record is being written.
 const BUSY: u32 = 1 << 31;
-/// The record is to be left out.
+/// The reader must skip the record.
 const DISCARDED: u32 = 1 << 30;
 
 /// The reader's side of the ring.
@@ -43,7 +43,7 @@ impl Mapping {
     #[allow(unsafe_code)]
     fn new(fd: BorrowedFd<'_>, bytes: usize, offset: u64, rights: ProtFlags) -> io::Result<Self> {
         let flags = rustix::mm::MapFlags::SHARED;
-        // SAFETY: the kernel chooses a free address. The memory is unmapped when this is dropped, and not before.
+        // SAFETY: the kernel chooses a free address. The memory is unmapped when the mapping is dropped, not before.
         let start =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, rights, flags, fd, offset) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?;
@@ -54,7 +54,7 @@ impl Mapping {
     #[allow(unsafe_code)]
     fn number_64(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at + 8 <= self.bytes);
-        // SAFETY: it lies within the mapping and is aligned. The mapping lives as long as the reference.
+        // SAFETY: the number lies within the mapping and is aligned. The mapping lives as long as the reference.
         unsafe { self.start.add(at).cast().as_ref() }
     }
 
@@ -69,7 +69,7 @@ impl Mapping {
 impl Drop for Mapping {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: no reference into the memory is left, because each one borrows this.
+        // SAFETY: no reference into the memory is left, because each reference borrows the mapping.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
@@ -94,7 +94,7 @@ impl Notices {
         })
     }
 
-    /// It becomes readable when there are notices.
+    /// The ring's descriptor, which becomes readable when there are notices.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -8,8 +8,8 @@
 //!   passed != forwarded                                       passed += length; the proxy reads it
 //! ```
 //!
-//! The kernel runs the program with the socket locked, once at a time. So it counts with plain loads and stores. It
-//! counts a piece before it writes the notice: whoever reads the notice must see the count.
+//! The kernel runs the program with the socket locked, once at a time. So the program counts with plain loads and
+//! stores. It counts a piece before it writes the notice: the reader of the notice must see the count.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 #[repr(C)]
 pub(super) struct Instruction {
     code: u8,
-    /// The register that is written in the lower half, the one that is read in the upper.
+    /// The written register in the lower four bits, the read register in the upper four.
     registers: u8,
     offset: i16,
     immediate: i32,
@@ -43,10 +43,10 @@ const SK_REDIRECT_HASH: i32 = 72;
 const RINGBUF_OUTPUT: i32 = 130;
 /// SK_PASS.
 const PASS: i32 = 1;
-/// Where the cookie lies, from the end of the stack.
+/// The offset of the cookie, from the end of the stack.
 const COOKIE: i16 = -8;
 const COOKIE_BYTES: i32 = 8;
-/// Where `len` lies in `struct __sk_buff`.
+/// The offset of `len` in `struct __sk_buff`.
 const LENGTH: i16 = 0;
 
 const fn instruction(code: u8, target: u8, source: u8, offset: i16, immediate: i32) -> Instruction {
@@ -90,7 +90,7 @@ const fn call(helper: i32) -> Instruction {
     instruction(0x85, 0, 0, 0, helper)
 }
 
-// Jumps; `Assembly::land` fills in how far.
+// Jumps; `Assembly::land` fills in the distance.
 const fn if_zero(register: u8) -> Instruction {
     instruction(0x15, register, 0, 0, 0)
 }
@@ -105,7 +105,7 @@ const fn if_greater(one: u8, other: u8) -> Instruction {
 
 const EXIT: Instruction = instruction(0x95, 0, 0, 0, 0);
 
-/// A place that jumps lead to.
+/// A target of jumps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Label {
     Pass,
@@ -129,7 +129,7 @@ impl Assembly {
         self.code.push(instruction);
     }
 
-    /// Two instructions: a map takes the place of two immediates.
+    /// Two instructions, because a map needs two immediates.
     fn load_map(&mut self, target: u8, map: BorrowedFd<'_>) {
         /// The immediate is the descriptor of a map (BPF_PSEUDO_MAP_FD).
         const OF_MAP: u8 = 1;
@@ -152,7 +152,7 @@ impl Assembly {
         self.jump(if_zero(0), Label::Pass);
     }
 
-    /// `label` is here.
+    /// Places `label` here: fills in the distances of the jumps to it.
     fn land(&mut self, label: Label) {
         let here = self.code.len();
         for (at, _) in self.jumps.iter().filter(|(_, to)| *to == label) {
@@ -164,18 +164,18 @@ impl Assembly {
 /// The program for these maps.
 pub(super) fn program(maps: &ProgramMaps<'_>) -> Vec<Instruction> {
     let mut assembly = Assembly::default();
-    // r6: the piece. r7: the address of what was seen. r0: the address of what is granted.
+    // r6: the piece. r7: the address of the counts in `seen`. r0: the address of the bounds in `granted`.
     assembly.put(&[copy(6, 1), call(GET_SOCKET_COOKIE), store_64(10, COOKIE, 0)]);
     assembly.find(maps.seen);
     assembly.put(&[copy(7, 0)]);
     assembly.find(maps.granted);
-    // r1: its length. r2: passed. r3: forwarded. r8: whether a notice is due.
+    // r1: the piece's length. r2: passed. r3: forwarded. r8: whether a notice is due.
     assembly.put(&[load_32(1, 6, LENGTH)]);
     // The end of a side has no bytes. If it were redirected, the other socket would break (EPIPE).
     assembly.jump(if_zero(1), Label::Pass);
     assembly.put(&[load_64(2, 7, 8), load_64(3, 0, 8), set(8, 0)]);
     assembly.jump(if_different(2, 3), Label::CountPassed);
-    // r4: what would be redirected then. r5: credit.
+    // r4: `redirected` with this piece. r5: credit.
     assembly.put(&[set(8, 1), load_64(4, 7, 0), add(4, 1), load_64(5, 0, 0)]);
     assembly.jump(if_greater(4, 5), Label::CountPassed);
     assembly.put(&[store_64(7, 0, 4), copy(1, 6)]);

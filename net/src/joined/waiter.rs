@@ -1,7 +1,7 @@
 //! How joined sockets wake their sessions: one epoll instance for a worker, which the worker's reactor watches.
 //!
-//! A session whose bytes the kernel passes on must not be woken by each of them. So its sockets are watched for their
-//! ends only, and a ring of notices says which of them have bytes for the proxy.
+//! A session whose bytes the kernel passes on must not be woken by each piece. So its sockets are watched for their
+//! ends only, and a ring of notices names the sockets that have bytes for the proxy.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,20 +19,20 @@ use tokio::io::unix::AsyncFd;
 
 use super::joiner::SocketJoiner;
 
-/// The name of the ring among the cookies of sockets, which begin at 1.
+/// The number that stands for the ring. The cookies of sockets begin at 1.
 const RING: u64 = 0;
 /// Events that are read at once.
 const EVENTS_MAX: usize = 64;
 
-/// What a session waits for at one of its sockets. Each wait ends with the first event; the end of the whole connection
-/// is always one.
+/// The events that a session awaits at one of its sockets. Each wait ends with the first event. The end of the whole
+/// connection is always an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// The end of the other side.
     End,
     /// Bytes to read, or the end of the other side.
     Bytes,
-    /// Room for bytes.
+    /// Room to write bytes.
     Room,
     /// Bytes, room, or the end of the other side.
     BytesOrRoom,
@@ -56,7 +56,7 @@ impl Awaited {
 /// Has the reactor watch an epoll instance.
 #[allow(unsafe_code)]
 fn readable(epoll: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: the descriptor of an `OwnedFd` is its own, stays the same, and is open until that is dropped.
+    // SAFETY: an `OwnedFd` owns its descriptor, which stays the same and is open until the `OwnedFd` is dropped.
     let registered = unsafe { AsyncFd::register_with_interest(epoll, Interest::READABLE) };
     registered.map_err(Into::into)
 }
@@ -69,7 +69,7 @@ struct Waiting {
     is_over: bool,
 }
 
-/// The joined sockets of one worker, and who waits for them.
+/// The joined sockets of one worker, and the sessions that wait for them.
 #[derive(Debug)]
 pub struct JoinWaiter {
     joiner: Rc<SocketJoiner>,
@@ -79,7 +79,7 @@ pub struct JoinWaiter {
 }
 
 impl JoinWaiter {
-    /// Asks the kernel for everything that joining needs. It must be called in the worker's own thread.
+    /// Asks the kernel for everything that joining needs. Call it in the worker's own thread.
     ///
     /// # Errors
     /// The kernel's: a capability is missing (CAP_BPF and CAP_NET_ADMIN are needed), or the kernel is too old.
@@ -113,14 +113,14 @@ impl JoinWaiter {
         Ok(())
     }
 
-    /// Watches it no longer.
+    /// Stops watching a socket.
     pub(super) fn leave(&self, cookie: u64, socket: &TcpStream) {
         // It fails if the socket was never entered.
         let _ = epoll::delete(self.epoll.get_ref(), socket);
         self.waiting.borrow_mut().remove(&cookie);
     }
 
-    /// Has the task of `context` woken once when this comes, or when there is a notice.
+    /// Has the task of `context` woken once when the awaited event comes, or when there is a notice.
     ///
     /// # Errors
     /// The kernel's.

@@ -1,4 +1,4 @@
-//! Our side of TLS with backends.
+//! The proxy's side of TLS with backends.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -18,28 +18,28 @@ use super::verify::{Anyone, Authority, NameCheck};
 /// What a backend's certificate must prove.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verification {
-    /// Nothing: the connection is encrypted to whoever answered (MySQL's `PREFERRED` and
+    /// Nothing: the connection is encrypted, but the server may be any server (MySQL's `PREFERRED` and
     /// `REQUIRED`).
     None,
-    /// That a trusted authority signed it, for whatever name (`VERIFY_CA`).
+    /// That a trusted authority signed it, for any name (`VERIFY_CA`).
     Ca,
     /// That a trusted authority signed it for the backend's host name (`VERIFY_IDENTITY`).
     Identity,
 }
 
-/// What TLS with a backend is made of.
+/// The settings of TLS with a backend.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientTlsSettings {
     /// What the backend's certificate must prove.
     pub verification: Verification,
-    /// Authorities to trust; `None` trusts the system's. Not read without verification.
+    /// The file of trusted authorities; `None` trusts the system's. Without verification it is not read.
     pub ca: Option<PathBuf>,
-    /// What we show to backends that ask for a certificate.
+    /// The certificate and key that the proxy presents to backends that ask for a certificate.
     pub identity: Option<Identity>,
 }
 
-/// TLS with backends; shared by all workers. Sessions are remembered by host name alone, so make
-/// one for each backend: two backends on one host would forget each other's.
+/// TLS with a backend; shared by all workers. TLS sessions are stored by host name alone, so make
+/// one `ClientTls` for each backend: two backends on one host would overwrite each other's sessions.
 #[derive(Debug)]
 pub struct ClientTls {
     settings: ClientTlsSettings,
@@ -60,7 +60,7 @@ impl ClientTls {
         })
     }
 
-    /// For the next handshake, with the files as last loaded.
+    /// The connector for the next handshake, with the files as last loaded.
     pub fn connector(&self) -> TlsConnector {
         TlsConnector::from(self.config.current())
     }
@@ -69,14 +69,14 @@ impl ClientTls {
     /// calls the backend: a DNS name or an address.
     ///
     /// # Errors
-    /// [`InvalidName`] when it can be neither and the name is to be verified.
+    /// [`InvalidName`] if `host` is neither and the name must be verified.
     pub fn server_name(&self, host: &str) -> Result<ServerName<'static>, InvalidName> {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(ServerName::from(address));
         }
         match ServerName::try_from(host.to_owned()) {
             Ok(name) => Ok(name),
-            // An unnamed address: nothing is sent as SNI, and nobody will look at it.
+            // An address without a meaning: it is not sent as SNI, and it is not verified.
             Err(_) if self.settings.verification != Verification::Identity => {
                 Ok(ServerName::from(IpAddr::from([0, 0, 0, 0])))
             }
@@ -87,7 +87,7 @@ impl ClientTls {
     /// As [`super::ServerTls::reload_if_changed`].
     ///
     /// # Errors
-    /// One that names the faulty file, once for each change; what was loaded before stays.
+    /// An error that names the faulty file, once for each change. The files that were loaded before stay in use.
     pub fn reload_if_changed(&self) -> Result<Reload, Error> {
         let now = fingerprint(&self.settings);
         self.config
@@ -95,7 +95,7 @@ impl ClientTls {
     }
 }
 
-/// A backend is called something that no certificate can be for.
+/// The backend's configured host is a text that no certificate can be for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is neither a DNS name nor an address, so no certificate can be for it")]
 pub struct InvalidName(String);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why no TLS configuration could be made. Each names its file.
+/// Why no TLS configuration could be made. An error about a file names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
@@ -14,7 +14,7 @@ pub enum Error {
         /// The kernel's reason.
         cause: io::Error,
     },
-    /// The file has not what it should have.
+    /// The file does not contain what it must contain.
     #[error("{}: {reason}", path.display())]
     Faulty {
         /// Which file.
@@ -22,7 +22,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// Certificate and key are each sound but do not belong together, or are of a kind unknown.
+    /// Certificate and key are each valid but do not belong together, or are of an unknown kind.
     #[error("certificate {} and key {}: {reason}", certificate.display(), key.display())]
     Mismatch {
         /// The certificate's file.

@@ -50,7 +50,7 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     }
 }
 
-/// Authorities to trust: the file's certificates.
+/// The trusted authorities: the file's certificates.
 pub(super) fn roots(path: &Path) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
@@ -60,7 +60,7 @@ pub(super) fn roots(path: &Path) -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-/// Authorities to trust: the system's.
+/// The trusted authorities: the system's.
 pub(super) fn system_roots() -> Result<RootCertStore, Error> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -107,7 +107,7 @@ fn faulty(path: &Path, reason: impl ToString) -> Error {
     }
 }
 
-/// What some files looked like: enough to see that one was written, replaced or re-linked.
+/// The state of some files: enough to see that a file was written, replaced or re-linked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Fingerprint(Vec<Result<FileState, io::ErrorKind>>);
 
@@ -134,12 +134,12 @@ impl Fingerprint {
     }
 }
 
-/// What a look at the files found.
+/// The result of a check of the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reload {
-    /// The files are as they were at the last look.
+    /// The files have not changed since the last check.
     Unchanged,
-    /// They have changed; new handshakes use them.
+    /// The files have changed; new handshakes use them.
     Reloaded,
 }
 
@@ -151,7 +151,7 @@ pub(super) struct Reloadable<T> {
 }
 
 impl<T> Reloadable<T> {
-    /// `seen` is to be taken before `value` is made: a change in between is then noticed later.
+    /// Take `seen` before you make `value`: then a change in between is noticed at the next check.
     pub(super) fn new(value: T, seen: Fingerprint) -> Reloadable<T> {
         Reloadable {
             current: arc_swap::ArcSwap::from_pointee(value),
@@ -163,7 +163,7 @@ impl<T> Reloadable<T> {
         self.current.load_full()
     }
 
-    /// Calls `make` if the files do not look as at the last call; a fault is so told once.
+    /// Calls `make` if the files have changed since the last call, so a fault is reported once.
     pub(super) fn reload_if_changed(
         &self,
         now: Fingerprint,

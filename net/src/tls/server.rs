@@ -1,4 +1,4 @@
-//! Our side of TLS with clients.
+//! The proxy's side of TLS with clients.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::provider::provider;
 /// Whether clients show certificates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClientCertificates {
-    /// They are not asked for one.
+    /// The proxy asks clients for no certificate.
     Ignored,
-    /// One that is shown must be signed by an authority in this file.
+    /// If a client presents a certificate, an authority in this file must have signed it.
     Optional(PathBuf),
-    /// A client without one signed by an authority in this file is refused.
+    /// A client without a certificate signed by an authority in this file is refused.
     Required(PathBuf),
 }
 
-/// What TLS with clients is made of.
+/// The settings of TLS with clients.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerTlsSettings {
     /// The proxy's certificate and key; `None` makes a self-signed one that lives in memory.
@@ -46,7 +46,7 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Reads the files, or makes a certificate.
+    /// Reads the files, or makes a self-signed certificate.
     ///
     /// # Errors
     /// One that names the faulty file.
@@ -64,17 +64,17 @@ impl ServerTls {
         })
     }
 
-    /// For the next handshake, with the files as last loaded.
+    /// The acceptor for the next handshake, with the files as last loaded.
     pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.config.current())
     }
 
-    /// Looks at the files' times and sizes and loads them again if they differ from the last
-    /// look. To be called every few seconds and on a reload; it blocks for the files only.
-    /// Sessions begun before do not resume after: a client the new CA does not know must not.
+    /// Checks the files' times and sizes, and loads the files again if these have changed since the last
+    /// check. Call it every few seconds and on a reload; it blocks for the files only.
+    /// TLS sessions from before the load do not resume: a client that the new CA does not know must not.
     ///
     /// # Errors
-    /// One that names the faulty file, once for each change; what was loaded before stays.
+    /// An error that names the faulty file, once for each change. The files that were loaded before stay in use.
     pub fn reload_if_changed(&self) -> Result<Reload, Error> {
         self.config
             .reload_if_changed(fingerprint(&self.settings), || {
@@ -111,7 +111,7 @@ fn server_config(
         .expect("the provider has suites for TLS 1.2 and 1.3")
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
-    // Tickets keep resumable sessions with the clients instead of in our memory.
+    // With tickets, the clients keep the resumable sessions instead of the proxy's memory.
     config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
         .map_err(|error| Error::NoKeys(error.to_string()))?;
     Ok(config)
@@ -145,7 +145,7 @@ fn verifier_builder(
     ))
 }
 
-/// A certificate for nobody in particular: it encrypts, and convinces only who does not verify.
+/// A certificate for no particular name: it encrypts, and only clients that do not verify accept it.
 fn self_signed(provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, Error> {
     let made = (|| {
         let key = KeyPair::generate()?;

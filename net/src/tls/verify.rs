@@ -1,4 +1,4 @@
-//! Whether a backend's certificate is believed.
+//! Whether a backend's certificate is trusted.
 //!
 //! rustls' own verifier (webpki) decides about chains. Three habits of MySQL servers need more:
 //! a name in the subject's CN without any alternative name (what MySQL's and MariaDB's own
@@ -26,8 +26,8 @@ use super::error::Error;
 use super::files;
 use super::provider::provider;
 
-/// Believes everybody. The key that signs the handshake is not checked against the certificate
-/// either: nobody vouches for the certificate, so the check would prove nothing.
+/// Accepts every certificate. It does not check the key that signs the handshake against the certificate
+/// either: no authority vouches for the certificate, so the check would prove nothing.
 #[derive(Debug)]
 pub(super) struct Anyone {
     schemes: Vec<SignatureScheme>,
@@ -80,17 +80,17 @@ impl ServerCertVerifier for Anyone {
 /// Whether the certificate must be for the backend's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NameCheck {
-    /// Any name will do.
+    /// Every name is accepted.
     Skipped,
-    /// An alternative name must match; or, where there is none, the subject's CN.
+    /// An alternative name must match. If the certificate has none, the subject's CN must match.
     Required,
 }
 
-/// Believes what its authorities have signed.
+/// Accepts certificates that its authorities have signed.
 #[derive(Debug)]
 pub(super) struct Authority {
     webpki: Arc<WebPkiServerVerifier>,
-    /// Certificates of the CA file; a server that shows one of these very certificates is known.
+    /// Certificates of the CA file. A server that presents exactly one of them is trusted.
     pinned: Vec<CertificateDer<'static>>,
     names: NameCheck,
 }
@@ -120,7 +120,7 @@ impl Authority {
         })
     }
 
-    /// The chain's verdict and, because webpki looks at names last, the name's.
+    /// Checks the certificate's chain and name. webpki checks names last: a name fault means that the chain is good.
     fn chain_and_name(
         &self,
         leaf: &CertificateDer<'_>,
@@ -135,7 +135,8 @@ impl Authority {
             Ok(_) => Ok(()),
             Err(fault) if is_name_fault(&fault) => self.name(leaf, name, fault),
             Err(_) if self.is_pinned(leaf) => self.pinned(leaf, name, now),
-            // Servers that make their own certificates give all their authorities one name.
+            // Servers that make their own certificates give all their authorities the same name, so a wrong
+            // authority shows as a bad signature.
             Err(Fault::InvalidCertificate(CertificateError::BadSignature)) => {
                 Err(CertificateError::UnknownIssuer.into())
             }
@@ -147,7 +148,7 @@ impl Authority {
         self.pinned.iter().any(|pinned| pinned == leaf)
     }
 
-    /// A certificate in the CA file itself needs no signature by another, but must be in time.
+    /// Checks a certificate that is itself in the CA file: it needs no signature, but must not be expired.
     fn pinned(
         &self,
         leaf: &CertificateDer<'_>,
@@ -169,7 +170,7 @@ impl Authority {
         }
     }
 
-    /// The second look at a certificate whose alternative names do not match.
+    /// The second check of a certificate whose alternative names do not match: by its CN.
     fn name(
         &self,
         leaf: &CertificateDer<'_>,
@@ -253,7 +254,7 @@ fn certificate_fault(error: impl std::error::Error + Send + Sync + 'static) -> F
     Fault::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
 }
 
-/// The form `openssl x509 -req` gives certificates when it is told of no extensions.
+/// The version of certificates that `openssl x509 -req` makes if no extensions are given.
 #[derive(Debug)]
 struct Version1;
 
@@ -273,7 +274,7 @@ fn is_version_1(leaf: &CertificateDer<'_>) -> bool {
         .is_ok_and(|(_, certificate)| certificate.version() == X509Version::V1)
 }
 
-/// The certificate is somebody else's.
+/// The certificate is for another name.
 #[derive(Debug)]
 struct NotForName {
     expected: String,
@@ -322,7 +323,7 @@ fn common_name_matches(certificate: &X509Certificate<'_>, name: &ServerName<'_>)
     common_names(certificate).any(|pattern| dns_matches(pattern, name.as_ref()))
 }
 
-/// The names a certificate is for, as an administrator would write them.
+/// The names that a certificate is for, as an administrator would write them.
 fn presented_names(certificate: &X509Certificate<'_>) -> Vec<String> {
     let alternatives = alternative_names(certificate).iter();
     let alternatives = alternatives.filter_map(|name| match name {
@@ -341,7 +342,7 @@ fn address(octets: &[u8]) -> Option<IpAddr> {
         .ok()
 }
 
-/// Equal without regard to case, or a `*` that stands for the whole first label.
+/// Whether the names are equal in any case, or a `*` in the pattern stands for the whole first label.
 fn dns_matches(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix("*."), name.split_once('.')) {
         (Some(domain), Some((_, rest))) => {
@@ -358,7 +359,7 @@ pub(super) fn subject(leaf: &CertificateDer<'_>) -> Option<String> {
     Some(one_line(certificate.subject()))
 }
 
-/// The same of whoever signed it, which `REQUIRE ISSUER` uses.
+/// The name of a certificate's issuer in the same form, which `REQUIRE ISSUER` uses.
 pub(super) fn issuer(leaf: &CertificateDer<'_>) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
     Some(one_line(certificate.issuer()))

@@ -8,10 +8,10 @@ use config::manual;
 
 use super::ServeArguments;
 
-/// Reads the settings and prints what it finds; the exit code is 1 when there is a fault.
+/// Reads the settings and prints the report; the exit code is 1 if there is a fault.
 pub fn check(arguments: &ServeArguments) -> ExitCode {
     let (report, code) = report(arguments);
-    // Nobody is left to learn of it when standard output is closed; the exit code still tells.
+    // If standard output is closed, the error cannot be reported; the exit code still tells the result.
     let _ = std::io::stdout().write_all(report.as_bytes());
     ExitCode::from(code)
 }

@@ -1,4 +1,4 @@
-//! The events of a server that runs, as they come: `pilotfish binlog CLUSTER -c FILE`,
+//! The events of a running server, as they come: `pilotfish binlog CLUSTER -c FILE`,
 //! `pilotfish --plugins=replicant`.
 
 use std::io::Write as _;
@@ -18,9 +18,9 @@ use super::walk::{StandardOutput, Stop, Walk};
 use crate::arguments::{BinlogArguments, ServeArguments};
 use crate::machine;
 
-/// How often the server says that it is there.
+/// How often the server sends a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// If the server says nothing for so long, the connection is lost.
+/// If the server sends nothing for this long, the connection is lost.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Prints the events that a cluster's primary writes from now on, until it is interrupted.
@@ -85,7 +85,7 @@ pub fn follow_source(
     source.print(all, printer, Announcement::Due)
 }
 
-/// One that no other replica is likely to have.
+/// A random server id, which no other replica is likely to have.
 fn random_server_id() -> Result<u32, Stop> {
     let bytes = machine::entropy().bytes();
     let bytes = bytes.map_err(|error| Stop::Fault(format!("no randomness: {error}")))?;
@@ -97,14 +97,14 @@ fn all_faults(faults: &[Fault]) -> Stop {
     Stop::Fault(faults.join("\npilotfish: "))
 }
 
-/// Whether the output says where the log is read from, as the article's does.
+/// Whether to print where the log is read from, as the article's output does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announcement {
     None,
     Due,
 }
 
-/// A server to follow, and as whom.
+/// The server to follow, and the account.
 struct LogSource<'a> {
     config: &'a Config,
     account: (&'a str, Option<&'a Secret>),
@@ -139,7 +139,7 @@ impl LogSource<'_> {
         })
     }
 
-    /// Registers as a replica, at the end of the server's log.
+    /// Registers as a replica; the events begin at the end of the server's log.
     async fn begin(&self) -> Result<EventStream, StreamError> {
         let entropy = machine::entropy();
         let login = BackendClient::log_in(self.config, self.account, &self.backend, &entropy);
@@ -159,7 +159,7 @@ impl LogSource<'_> {
 }
 
 impl Walk<'_> {
-    /// The next event, printed at once. Heartbeats are not printed.
+    /// Reads the next event and prints it at once. Heartbeats are not printed.
     async fn next(
         &mut self,
         events: &mut EventStream,
@@ -181,7 +181,7 @@ impl Walk<'_> {
         Ok(self.printer.out.flush()?)
     }
 
-    /// The server has said which file it sends.
+    /// Prints the file and position that the server sends from.
     fn announce(&mut self, raw: &RawEvent<'_>) -> Result<(), Stop> {
         let event = self.decoder.decode(raw);
         if let Event::Rotate(rotate) = event.map_err(|error| self.fault_at(0, error))? {

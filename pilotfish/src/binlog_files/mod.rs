@@ -1,4 +1,4 @@
-//! `pilotfish binlog`: the events of binary log files, or of a server that runs, for people and for programs.
+//! `pilotfish binlog`: prints the events of binary log files, or of a running server, for people and for programs.
 
 mod live;
 mod printer;

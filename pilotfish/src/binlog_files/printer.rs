@@ -1,4 +1,4 @@
-//! Events as text, as JSON, and in the form of the article that MySQL Proxy came from.
+//! Writes events as text, as JSON, or in the form of the article on which MySQL Proxy was based.
 
 use std::io::{self, Write};
 
@@ -18,11 +18,11 @@ pub enum Form {
     Article,
 }
 
-/// Where an event stands.
+/// The location of an event.
 pub struct Site<'a> {
     /// The file.
     pub file: &'a str,
-    /// Where the event begins, or the payload that it is in.
+    /// The position at which the event begins, or the payload that contains it.
     pub position: u64,
     /// The limits for decompressed columns.
     pub limits: Limits,
@@ -30,13 +30,13 @@ pub struct Site<'a> {
 
 /// Writes events.
 pub struct Printer<W> {
-    /// Where to.
+    /// The output.
     pub out: W,
     form: Form,
 }
 
 impl<W: Write> Printer<W> {
-    /// Writes in one form.
+    /// A printer for one form.
     pub fn new(out: W, form: Form) -> Self {
         Self { out, form }
     }
@@ -99,7 +99,7 @@ impl<W: Write> Printer<W> {
         Ok(fault)
     }
 
-    /// Writes rows one after another, so that there is never more than one in memory.
+    /// Writes rows one by one, so that only one row is in memory.
     fn json_rows(
         &mut self,
         line: &mut String,

@@ -1,21 +1,21 @@
-//! Which events are printed.
+//! Selects the events that are printed.
 
 use binlog::{Event, MariadbGtidEvent, Query, TableMap, query_flags};
 use sql::{Facts, Object, StatementKind};
 
 use crate::arguments::BinlogArguments;
 
-/// The choice that the arguments make.
+/// The selection that the arguments make.
 pub struct Selection<'a> {
     is_ddl: bool,
     schema: Option<&'a str>,
     table: Option<&'a str>,
-    /// The ALTER TABLE that follows only begins, or has failed: MariaDB writes it again where it has taken place.
+    /// The next ALTER TABLE has only begun, or has failed. MariaDB logs it again when it has been done.
     is_half_alter: bool,
 }
 
 impl<'a> Selection<'a> {
-    /// The choice of the arguments.
+    /// The selection that the arguments make.
     pub fn of(arguments: &'a BinlogArguments) -> Self {
         Self {
             is_ddl: arguments.ddl,
@@ -25,7 +25,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Whether an event is printed; has to be asked for each event of the file, in order.
+    /// Whether an event is printed. Must be called for each event of the file, in order.
     pub fn takes(&mut self, event: &Event<'_>) -> bool {
         if let Event::MariadbGtid(gtid) = event {
             let half = MariadbGtidEvent::EXTRA_START_ALTER | MariadbGtidEvent::EXTRA_ROLLBACK_ALTER;

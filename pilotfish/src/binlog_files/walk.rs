@@ -1,4 +1,4 @@
-//! The way of one log's events to the output.
+//! Passes the events of one log to the output.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read};
@@ -9,14 +9,14 @@ use binlog::{Checksum, Decoder, Event, EventError, EventReader, RawEvent};
 use super::printer::{Printer, Site};
 use super::selection::Selection;
 
-/// How much of a file is read at once.
+/// The size of the read buffer, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Why printing ends before the end.
+/// Why printing ends early.
 pub(super) enum Stop {
     /// The reader of the output has gone.
     Closed,
-    /// A file cannot be read on.
+    /// A file cannot be read any further.
     Fault(String),
 }
 
@@ -29,10 +29,10 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Where events are printed.
+/// The output for events.
 pub(super) type StandardOutput = BufWriter<io::StdoutLock<'static>>;
 
-/// One file's way to the output, or one server's.
+/// Passes the events of one file, or of one server, to the output.
 pub(super) struct Walk<'p> {
     pub(super) name: String,
     /// The positions of the events that are printed.

@@ -1,6 +1,6 @@
-//! What a command prints.
+//! The output of a command.
 
-/// What a command prints, and whether all is well.
+/// The output of a command, and whether it succeeded.
 pub struct Shown {
     /// The text.
     pub text: String,

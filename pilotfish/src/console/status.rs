@@ -1,9 +1,9 @@
-//! `pilotfish status`: whether all is well, in a few lines.
+//! `pilotfish status`: the state of a proxy, in a few lines.
 
 use super::shown::Shown;
 use crate::admin_client::{AdminClient, AdminError, Cell};
 
-/// The figures of a proxy.
+/// The state of a proxy.
 struct ProxyHealth {
     version: String,
     uptime: String,
@@ -12,13 +12,13 @@ struct ProxyHealth {
     waiting: String,
     unsaved: usize,
     backends: usize,
-    /// Backends that are drained or disabled.
+    /// The number of backends that are drained or disabled.
     out: usize,
-    /// Name, state and remark of each backend that should serve and does not.
+    /// Name, state and remark of each backend that should serve but does not.
     unwell: Vec<[String; 3]>,
 }
 
-/// Asks and says it; not well is a proxy with a backend that is down or has a complaint.
+/// Asks for the state and prints it. A proxy is not well if a backend is down or has a complaint.
 pub fn status(client: &mut AdminClient, json: bool) -> Result<Shown, AdminError> {
     let health = ProxyHealth::ask(client)?;
     let text = if json { health.json() } else { health.lines() };
@@ -135,7 +135,7 @@ fn one(client: &mut AdminClient, sql: &str) -> Result<String, AdminError> {
     Ok(cell.map_or(String::new(), Cell::printable))
 }
 
-/// Seconds as people say them: `3 d 4 h`, `12 min`, `5 s`.
+/// A duration in a form for people: `3 d 4 h`, `12 min`, `5 s`.
 fn spelled(seconds: &str) -> String {
     let seconds = seconds.parse::<f64>().unwrap_or(0.0).max(0.0) as u64;
     match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60) {

@@ -1,20 +1,20 @@
-//! A file that is replaced as a whole: whoever reads it finds the old text or the new one.
+//! Replaces a file as a whole: a reader sees the old text or the new one.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
-/// Puts a text in the place of a file's, with the mode and the owner that it had. Where the path is a link,
-/// the file that it leads to is meant.
+/// Replaces the text of a file, and keeps its mode and owner. If the path is a link, the file that it leads to is
+/// replaced.
 ///
 /// # Errors
-/// The system's; then the file is as it was.
+/// The system's error; then the file is unchanged.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     let before = fs::metadata(&path)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
-    // Until it has taken the file's place, nobody else may read it.
+    // Until the new file has replaced the old one, no other user may read it.
     let mut new = tempfile::Builder::new()
         .prefix(".pilotfish-")
         .permissions(Permissions::from_mode(0o600))
@@ -27,7 +27,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     new.as_file().set_permissions(before.permissions())?;
     new.as_file().sync_all()?;
     new.persist(&path).map_err(|failed| failed.error)?;
-    // It is in its place; whether that outlasts a failure of power is for the folder's entry to say.
+    // The file is replaced; this makes the folder's entry survive a power failure.
     File::open(folder)?.sync_all()
 }
 

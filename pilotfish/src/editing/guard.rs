@@ -1,10 +1,10 @@
-//! What administrators may not change from where they sit.
+//! Changes that administrators may not make over the admin port.
 
 use config::{AdminRole, BACKEND, Config, Edit, PRIMARIES, REPLICAS};
 
 use crate::arguments::ServeArguments;
 
-/// Why a configuration would lock out whoever asks for it, or everybody; `user` is `name@host`.
+/// Why a configuration would lock out the user that asks for it, or all users; `user` is `name@host`.
 pub fn locked_out(user: &str, config: &Config) -> Option<String> {
     let name = user.rsplit_once('@').map_or(user, |(name, _)| name);
     let admins = config.admins();
@@ -20,7 +20,7 @@ pub fn locked_out(user: &str, config: &Config) -> Option<String> {
     }
 }
 
-/// The option of the command line that says what one of these changes would.
+/// The option of the command line that sets the same as one of these changes.
 pub fn overridden(arguments: &ServeArguments, edits: &[Edit]) -> Option<String> {
     let given = arguments.setting_overrides();
     let meant = |setting: &str, edit: &Edit| match edit {
@@ -35,7 +35,7 @@ pub fn overridden(arguments: &ServeArguments, edits: &[Edit]) -> Option<String> 
         .map(|(_, option)| option)
 }
 
-/// Whether an option gives the backends, and a name is one of them or of their list.
+/// Whether an option sets the backends, and a name is that of a backend or of their list.
 fn is_backend(setting: &str, name: &str) -> bool {
     let list = name.split('[').next().unwrap_or_default();
     matches!(setting, PRIMARIES | REPLICAS) && list == BACKEND.name

@@ -1,4 +1,4 @@
-//! Where a statement is to go, and which of the configured backends will do.
+//! The target of a statement, and the configured backends that fit.
 
 use config::{Consistency, Destination, Fallback, LaneUse, ReplicaUse};
 use route::lane_check::may_use_lane;
@@ -18,18 +18,18 @@ pub(super) struct EffectiveRoute<'a> {
     pub replicas: ReplicaUse,
     pub backend: Option<&'a str>,
     pub consistency: Consistency,
-    /// Its transactions may begin on a replica.
+    /// Whether its transactions may begin on a replica.
     pub is_optimistic: bool,
     pub lanes: LaneUse,
     by: By,
 }
 
-/// Who says where it goes.
+/// What set the target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// A rule or a hint.
     Order,
-    /// What holds for the session.
+    /// The settings of the session.
     Session,
 }
 
@@ -62,7 +62,7 @@ impl<'a> EffectiveRoute<'a> {
         }
     }
 
-    /// Tells the role, each backend, and those among which it will be one.
+    /// Explains the role, the verdict on each backend, and the backends of which one will be used.
     pub fn choose(
         &self,
         (topology, fallback): (&Topology, Fallback),
@@ -120,7 +120,8 @@ impl<'a> EffectiveRoute<'a> {
         verdict.add("backend", names);
     }
 
-    /// Tells whether the statement may share a connection with others, as far as it decides itself.
+    /// Explains whether the statement may share a connection with other sessions, as far as that depends on the
+    /// statement.
     pub fn check_lane_use(
         &self,
         facts: &Facts,
@@ -141,7 +142,7 @@ impl<'a> EffectiveRoute<'a> {
         }
     }
 
-    /// The backends that would do and whether they are what was wished, or why there is none.
+    /// The backends that fit and whether they are of the wanted role, or why there is none.
     fn backends(
         &self,
         topology: &Topology,
@@ -178,8 +179,8 @@ impl<'a> EffectiveRoute<'a> {
             &mut dice,
             &mut found,
         );
-        // Which of them it is, depends on what the others are doing. A second search, for a fallback, finds the same
-        // again.
+        // Which of the fitting backends is chosen depends on their load, so the choice is not shown. A second search,
+        // for a fallback, can find the same backends again.
         let mut known = Vec::new();
         found.retain(|it| {
             let is_new = it.verdict != Found::Chosen && !known.contains(&(it.id, it.verdict));
@@ -195,7 +196,7 @@ impl<'a> EffectiveRoute<'a> {
     }
 }
 
-/// The words in which its client learns of it.
+/// The error message that the client would get.
 fn nowhere(what: &str, name: &str) -> String {
     wire::errors::no_such_place(format_args!("{what} \"{name}\"")).into()
 }

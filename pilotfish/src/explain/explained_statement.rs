@@ -1,4 +1,4 @@
-//! A statement that is asked about, and who sends it.
+//! A statement to explain, and its sender.
 
 use config::{Config, RuleTestConfig};
 use route::rules::{Attribute, Chance, Client, LocalTime, Occasion, RuleIndex};
@@ -11,14 +11,14 @@ use crate::arguments::AskerArguments;
 pub struct ExplainedStatement {
     /// The statement.
     pub text: String,
-    /// Who sends it, and when.
+    /// The sender, and the time.
     pub asker: AskerArguments,
-    /// The rule whose percentage it meets; it meets none of other rules.
+    /// The rule whose percentage the statement falls into; for other rules it does not.
     pub lucky: RuleIndex,
 }
 
 impl ExplainedStatement {
-    /// Of the command line's statement.
+    /// A statement of the command line.
     pub fn of(statement: &str, asker: &AskerArguments) -> Self {
         Self {
             text: statement.to_owned(),
@@ -27,7 +27,7 @@ impl ExplainedStatement {
         }
     }
 
-    /// Of a test of the rule at this place.
+    /// The statement of a test of the rule at this index.
     pub fn of_test(test: &RuleTestConfig, rule: u32) -> Self {
         let asker = AskerArguments {
             user: test.user.clone(),
@@ -45,7 +45,7 @@ impl ExplainedStatement {
         }
     }
 
-    /// Asks something about it as rules are asked, where these functions only read.
+    /// Calls `ask` with the statement in the form that rules see; these functions count as reading only.
     pub fn as_occasion<T>(
         &self,
         functions: &TrustedFunctions,
@@ -83,14 +83,14 @@ impl ExplainedStatement {
         }
     }
 
-    /// The account that its user has, where that is configured: the first of the name.
+    /// The first configured account with the statement's user name, if there is one.
     pub fn account<'c>(&self, config: &'c Config) -> Option<&'c config::AccountConfig> {
         let user = self.asker.user.as_ref()?;
         let mut accounts = config.configured_accounts.iter();
         accounts.find(|account| account.user == *user)
     }
 
-    /// The listener that it has come to, where that is configured for itself.
+    /// The configured listener at the statement's address, if there is one.
     pub fn listener<'c>(&self, config: &'c Config) -> Option<&'c config::ListenerConfig> {
         let address = self.asker.listener.as_ref()?;
         let mut listeners = config.listeners.iter();

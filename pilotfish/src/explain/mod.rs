@@ -1,5 +1,5 @@
 //! `pilotfish explain`: where a statement would go, and why. No server is asked: backends are as
-//! configured, and the session is one that has done nothing yet.
+//! configured, and the session is new.
 
 mod effective_route;
 mod explained_statement;
@@ -16,7 +16,7 @@ use crate::arguments::ExplainArguments;
 pub use explained_statement::ExplainedStatement;
 pub use outlook::Outlook;
 
-/// Prints what was found; the exit code is 1 when the configuration is faulty.
+/// Prints the explanation; the exit code is 1 if the configuration is faulty.
 pub fn explain(arguments: &ExplainArguments) -> ExitCode {
     let outlook = match Outlook::load(arguments.config.as_deref()) {
         Ok(outlook) => outlook,
@@ -30,12 +30,12 @@ pub fn explain(arguments: &ExplainArguments) -> ExitCode {
     let asked = ExplainedStatement::of(&arguments.statement, &arguments.asker);
     let mut explanation = Explanation::default();
     outlook.judge(&asked, &mut explanation);
-    // Nobody is left to learn of it when standard output is closed.
+    // If standard output is closed, the error cannot be reported.
     let _ = std::io::stdout().write_all(table(&explanation).as_bytes());
     ExitCode::SUCCESS
 }
 
-/// A row a line; what runs over several lines is indented.
+/// One row per line; further lines of a text are indented.
 fn table(explanation: &Explanation) -> String {
     let findings = explanation.findings();
     let width = |of: fn(&route::Finding) -> usize| findings.iter().map(of).max().unwrap_or(0);

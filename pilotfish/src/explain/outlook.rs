@@ -1,4 +1,4 @@
-//! A configuration made ready to be asked what it would do.
+//! A configuration prepared for questions about what the proxy would do.
 
 use std::path::Path;
 
@@ -17,22 +17,22 @@ use crate::rules;
 pub struct Outlook {
     /// The settings.
     pub config: Config,
-    /// What is odd about them.
+    /// The warnings about them.
     pub warnings: Vec<Fault>,
-    /// The backends, of which nothing is known yet.
+    /// The backends as configured; their health is unknown.
     topology: Topology,
     compiled: Compiled,
 }
 
 impl Outlook {
-    /// Of a file; without one there is neither rule nor backend.
+    /// The outlook for a file; without a file there are no rules and no backends.
     ///
     /// # Errors
     /// Every fault of the file.
     pub fn load(path: Option<&Path>) -> Result<Self, Vec<Fault>> {
         let Some(path) = path else {
             let mut config = Config::default();
-            // Whoever asks about no proxy in particular means one that has a say.
+            // Without a configuration, assume a proxy that answers logins itself, so that it routes statements.
             config.accounts.learn = true;
             return Ok(Self::new(config, Vec::new(), Compiled::default()));
         };
@@ -41,7 +41,7 @@ impl Outlook {
         Ok(Self::new(loaded.config, loaded.warnings, compiled))
     }
 
-    /// What holds when this one's proxy is reloaded with another's settings.
+    /// The outlook after a proxy with this configuration was reloaded with the new one.
     pub fn reloaded(&self, new: Self) -> Self {
         let config = self.config.reloaded(&new.config);
         Self::new(config, new.warnings, new.compiled)
@@ -56,7 +56,7 @@ impl Outlook {
         }
     }
 
-    /// Judges a statement, and tells how.
+    /// Decides where a statement goes, and explains why.
     pub fn judge(&self, asked: &ExplainedStatement, explanation: &mut Explanation) -> Verdict {
         asked.as_occasion(&self.compiled.functions, |occasion, analysis| {
             explanation.statement(occasion.facts, occasion.text);
@@ -70,7 +70,7 @@ impl Outlook {
         })
     }
 
-    /// For how long the session keeps its backend connection.
+    /// How long the session keeps its backend connection.
     fn mode(&self, asked: &ExplainedStatement, account: Option<&AccountConfig>) -> SessionMode {
         if !self.answers_logins() {
             return SessionMode::Transparent;
@@ -80,7 +80,7 @@ impl Outlook {
         self.config.routing.mode(listener, account)
     }
 
-    /// Whether there are accounts whose sessions are not relayed.
+    /// Whether there are accounts whose logins the proxy answers itself.
     fn answers_logins(&self) -> bool {
         self.config.accounts.learn || !self.config.configured_accounts.is_empty()
     }
@@ -109,7 +109,7 @@ impl Outlook {
         explanation.find("account", user, text);
     }
 
-    /// Names the backends whose role only their servers know.
+    /// Names the backends with the role `auto`, and the roles assumed for them.
     fn explain_assumed_roles(&self, explanation: &mut Explanation) {
         let assumed = with_assumed_roles(&self.config).backends;
         for (backend, it) in self.config.backends.iter().zip(&assumed) {
@@ -124,7 +124,7 @@ impl Outlook {
         }
     }
 
-    /// Hints, rules, what the statement wants, backends: in this order.
+    /// Applies hints, rules, the statement's own needs, and the choice of a backend, in this order.
     fn judge_pooled(
         &self,
         asked: &ExplainedStatement,
@@ -146,7 +146,7 @@ impl Outlook {
             explanation.find("decision", "(none)", "the proxy answers it itself");
             return verdict;
         }
-        // What a rule puts in its place goes where that belongs.
+        // A statement that a rule substitutes is routed by its own facts.
         let rewritten = judgement.rewritten.as_ref();
         let rewritten = rewritten.map(|by| {
             let text = &by.value.text;
@@ -183,8 +183,8 @@ fn relayed(explanation: &mut Explanation) -> Verdict {
     verdict
 }
 
-/// Servers tell whether they are primaries; here none is asked. Of each cluster's backends with the role `auto`, the first
-/// is taken for the primary if the cluster has no other, and the rest for replicas.
+/// The configuration with assumed roles, because no server is asked here. Of each cluster's backends with the role
+/// `auto`, the first one is taken for the primary if the cluster has no other, and the rest for replicas.
 fn with_assumed_roles(config: &Config) -> Config {
     let mut assumed = config.clone();
     for index in 0..assumed.backends.len() {

@@ -1,4 +1,4 @@
-//! What becomes of a statement, in lines that can be compared.
+//! The outcome for a statement, in lines that can be compared.
 
 use route::rules::Judgement;
 
@@ -8,24 +8,24 @@ pub struct Verdict {
     lines: Vec<(&'static str, String)>,
 }
 
-/// What differs between two verdicts of one statement.
+/// A difference between two verdicts on one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The subject of the two texts: cluster, role, backend, …
     pub topic: &'static str,
-    /// What was said of it; nothing where nothing was.
+    /// The text of the first verdict, if there was one.
     pub from: Option<String>,
-    /// What is said of it now.
+    /// The text of the second verdict, if there is one.
     pub to: Option<String>,
 }
 
 impl Verdict {
-    /// Says one thing more.
+    /// Adds a line.
     pub fn add(&mut self, topic: &'static str, text: impl Into<String>) {
         self.lines.push((topic, text.into()));
     }
 
-    /// Adds what the rules do apart from the choice of a backend.
+    /// Adds the actions of rules, except the choice of a backend.
     pub fn add_rule_actions(&mut self, judgement: &Judgement<'_>) {
         for said in judgement.effects() {
             if !matches!(said.setting, "cluster" | "role" | "backend") {
@@ -34,7 +34,7 @@ impl Verdict {
         }
     }
 
-    /// What another verdict says otherwise.
+    /// The differences of another verdict from this one.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         let mine = self.lines.iter().map(|it| it.0);
         let is_new = |topic: &&str| self.of(topic).is_none();

@@ -1,4 +1,4 @@
-//! The file, and what is said on the terminal.
+//! The configuration file, and the report for the terminal.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::findings::{Findings, FoundServer};
 use super::monitor::Monitor;
 use crate::arguments::InitArguments;
 
-/// The file.
+/// The text of the configuration file.
 pub fn toml(
     arguments: &InitArguments,
     findings: &Findings,
@@ -78,7 +78,7 @@ fn backend(text: &mut String, server: &FoundServer, monitor: &Monitor) {
         "takes writes"
     };
     let role = match (monitor, identity.is_read_only) {
-        // The proxy follows the primary wherever it goes.
+        // The proxy finds the primary itself, also when it changes.
         (Monitor::Ready { .. }, _) => "auto",
         (_, true) => "replica",
         (_, false) => "primary",
@@ -107,7 +107,7 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// What was found, what was done, and what comes next.
+/// The report: servers found, actions done, and next steps.
 pub fn report(arguments: &InitArguments, findings: &Findings, monitor: &Monitor) -> String {
     let mut text = String::from("Found:\n");
     for server in &findings.servers {

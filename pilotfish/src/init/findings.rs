@@ -1,4 +1,4 @@
-//! What a server tells of itself and of those that replicate with it.
+//! The facts that a server tells about itself and about the servers that replicate with it.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use crate::admin_client::{AdminAddress, AdminClient, Cell};
 /// One server.
 #[derive(Clone, Debug)]
 pub struct FoundServer {
-    /// Where the proxy reaches it.
+    /// The address at which the proxy reaches it.
     pub address: AdminAddress,
-    /// What it is; none if it did not answer.
+    /// Its kind and version; `None` if it did not answer.
     pub identity: Option<Identity>,
     /// Why it did not answer.
     pub fault: Option<String>,
 }
 
-/// What a server is.
+/// The kind and version of a server.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Whether it is MariaDB.
@@ -28,23 +28,23 @@ pub struct Identity {
     pub has_gtids: bool,
 }
 
-/// All that was found; the primary comes first.
+/// All servers that were found; the primary comes first.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// The servers.
     pub servers: Vec<FoundServer>,
-    /// Accounts of clients, counted.
+    /// The number of client accounts.
     pub accounts: Option<u64>,
 }
 
-/// The most servers that are looked at.
+/// The most servers that are asked.
 const SERVERS_MAX: usize = 64;
 
 impl Findings {
-    /// Asks the server, then those that it names, and so on.
+    /// Asks the server, then the servers that it names, and so on.
     ///
     /// # Errors
-    /// If the first one does not answer.
+    /// The first server does not answer.
     pub fn of(address: &AdminAddress) -> Result<Self, String> {
         let mut waiting = vec![address.clone()];
         let mut seen = BTreeSet::new();
@@ -75,7 +75,7 @@ impl Findings {
                 fault: None,
             });
         }
-        // The one that takes writes first, then those that answer.
+        // The server that takes writes comes first, then those that answer.
         servers.sort_by_key(|it| {
             it.identity
                 .as_ref()
@@ -127,7 +127,7 @@ impl Identity {
     }
 }
 
-/// Accounts that may log in, as far as the account may count them.
+/// The number of accounts that may log in; `None` if the account may not count them.
 fn count_accounts(client: &mut AdminClient) -> Option<u64> {
     let sql = "SELECT COUNT(*) FROM mysql.user WHERE user NOT IN ('', 'mysql.sys', 'mysql.session', \
                'mysql.infoschema', 'mariadb.sys')";
@@ -177,7 +177,7 @@ fn neighbours(client: &mut AdminClient, own: &AdminAddress) -> Vec<AdminAddress>
     usable.collect()
 }
 
-/// The replicas of a server. If they report no host, it is the host that their connection comes from.
+/// The replicas of a server. A replica that reports no host is taken to be at the host that its connection comes from.
 fn replicas(client: &mut AdminClient, own: &AdminAddress) -> Vec<(String, String)> {
     let mut rows = all_rows(client, "SHOW REPLICAS");
     if rows.is_empty() {
@@ -207,7 +207,7 @@ fn replicas(client: &mut AdminClient, own: &AdminAddress) -> Vec<(String, String
     rows.into_iter().filter_map(replica).collect()
 }
 
-/// What a server calls localhost is its own machine, which has another name here.
+/// Replaces a server's `localhost` by the host name of that server.
 fn same_machine<'a>(host: &'a str, own: &'a AdminAddress) -> &'a str {
     match host {
         "localhost" | "127.0.0.1" | "::1" if own.port.is_some() => &own.host,
@@ -215,7 +215,7 @@ fn same_machine<'a>(host: &'a str, own: &'a AdminAddress) -> &'a str {
     }
 }
 
-/// Another server, asked as the same user.
+/// The address of another server, with the same user.
 fn same_user_at(address: &AdminAddress, host: &str, port: u16) -> AdminAddress {
     AdminAddress {
         host: host.to_owned(),
@@ -224,7 +224,7 @@ fn same_user_at(address: &AdminAddress, host: &str, port: u16) -> AdminAddress {
     }
 }
 
-/// Asks for the first row of a statement; a server that refuses it has none.
+/// Asks for the first row of a statement; `None` if the server refuses it.
 fn first_row(client: &mut AdminClient, sql: &str) -> Option<Vec<(String, String)>> {
     all_rows(client, sql).into_iter().next()
 }

@@ -1,4 +1,4 @@
-//! The monitor account: created on the primary, from where it replicates.
+//! Creates the monitor account on the primary; replication carries it to the replicas.
 
 use config::Secret;
 
@@ -7,26 +7,26 @@ use crate::admin_client::{AdminClient, secret};
 use crate::arguments::InitArguments;
 use crate::new_file;
 
-/// What became of the monitor account.
+/// The outcome for the monitor account.
 #[derive(Clone, Debug)]
 pub enum Monitor {
-    /// It is there, with this password.
+    /// The account exists, with this password.
     Ready {
         user: String,
         password: Secret,
         is_new: bool,
     },
-    /// It could not be created; the statements create it.
+    /// The account could not be created; these statements would create it.
     Missing {
         reason: String,
         statements: Vec<String>,
     },
 }
 
-/// Creates the account, unless the arguments say otherwise.
+/// Creates the account, unless the arguments forbid it or name an existing one.
 ///
 /// # Errors
-/// If the password cannot be read or made.
+/// The password cannot be read or generated.
 pub fn account(arguments: &InitArguments, findings: &Findings) -> Result<Monitor, String> {
     let user = arguments.monitor_user.clone();
     if let Some(text) = &arguments.monitor_password {
@@ -54,7 +54,7 @@ pub fn account(arguments: &InitArguments, findings: &Findings) -> Result<Monitor
     for (index, statement) in statements.iter().enumerate() {
         if let Err(error) = client.query(statement) {
             if index > 0 {
-                // What was created and cannot do its work does not stay.
+                // An account that was created without all its privileges is removed again.
                 let _ = client.query(&format!("DROP USER {}", name(arguments)));
             }
             let reason = error.to_string().replace(&password, "PASSWORD");
@@ -83,8 +83,8 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// What the account needs: to ask for role and lag, to end statements, to read accounts, and the definitions of views,
-/// triggers and routines of all schemas.
+/// Statements that create the account with the privileges to ask for role and lag, to kill statements, and to read
+/// accounts and the definitions of views, triggers and routines of all schemas.
 fn statements(arguments: &InitArguments, findings: &Findings, password: &str) -> Vec<String> {
     let name = name(arguments);
     let is_mariadb = findings

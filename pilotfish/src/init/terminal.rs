@@ -4,10 +4,10 @@ use std::io::{IsTerminal as _, Write as _};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-/// Asks for a text; nothing typed is the default. `flag` says how to give it without a terminal.
+/// Asks for a text; an empty answer means the default. `flag` is the option that gives the text without a terminal.
 ///
 /// # Errors
-/// If there is no terminal.
+/// There is no terminal.
 pub fn ask(question: &str, default: &str, flag: &str) -> Result<String, String> {
     need_terminal(question, flag)?;
     let line = read(&format!("{question} [{default}]: "))?;
@@ -21,7 +21,7 @@ pub fn ask(question: &str, default: &str, flag: &str) -> Result<String, String> 
 /// Asks for a password, which is not shown.
 ///
 /// # Errors
-/// If there is no terminal.
+/// There is no terminal.
 pub fn ask_secretly(question: &str, flag: &str) -> Result<config::Secret, String> {
     need_terminal(question, flag)?;
     let stdin = std::io::stdin();
@@ -30,7 +30,7 @@ pub fn ask_secretly(question: &str, flag: &str) -> Result<config::Secret, String
     silent.local_modes.remove(LocalModes::ECHO);
     tcsetattr(&stdin, OptionalActions::Flush, &silent).map_err(|error| error.to_string())?;
     let line = read(&format!("{question}: "));
-    // The terminal is as before, whatever was read.
+    // Restores the terminal, also if reading failed.
     let restored = tcsetattr(&stdin, OptionalActions::Now, &before);
     let _ = writeln!(std::io::stderr());
     restored.map_err(|error| error.to_string())?;

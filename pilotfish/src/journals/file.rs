@@ -1,4 +1,4 @@
-//! A file that is appended to, and begun anew when it has been moved.
+//! A file that entries are appended to. If it has been moved, a new one is created.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// After a failure nothing is tried for so long.
+/// After a failure nothing is written for this long.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// See the module.
@@ -19,12 +19,12 @@ pub struct LogFile {
 struct Open {
     file: File,
     bytes: u64,
-    /// What tells it from another file of the name.
+    /// Device and inode, which tell the file from another one of the same name.
     identity: (u64, u64),
 }
 
 impl LogFile {
-    /// Nothing is opened before there is something to write.
+    /// A log file. It is opened when there is something to write.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -36,7 +36,7 @@ impl LogFile {
     /// Writes whole entries, all or none of them.
     ///
     /// # Errors
-    /// The kernel's; it is tried again with what comes after a short while.
+    /// The kernel's error. Entries that come after a short pause are tried again.
     pub fn append(&mut self, entries: &[u8]) -> io::Result<()> {
         if let Some((at, kind, cause)) = &self.failed
             && at.elapsed() < PAUSE
@@ -55,7 +55,7 @@ impl LogFile {
     }
 
     fn try_append(&mut self, entries: &[u8]) -> io::Result<()> {
-        // A file that was moved, or whose folder has gone, takes bytes that nobody will see.
+        // If the file was moved, or its folder is gone, nobody would read what is written to it.
         let is_there = |open: &Open| identity(&self.path).is_some_and(|it| it == open.identity);
         self.open.take_if(|open| !is_there(open));
         let mut open = match self.open.take() {
@@ -63,7 +63,7 @@ impl LogFile {
             None => Open::new(&self.path)?,
         };
         if let Err(error) = open.file.write_all(entries) {
-            // Half an entry would spoil the next one.
+            // Removes a partly written entry, because the next entry would continue its line.
             let _ = open.file.set_len(open.bytes);
             return Err(error);
         }

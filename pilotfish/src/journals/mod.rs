@@ -1,4 +1,4 @@
-//! Writes the logs of statements and logins: a thread that takes entries out of a bounded queue, so that
+//! Writes the logs of statements and logins: a thread takes entries out of a bounded queue, so that
 //! no worker ever waits for a disk.
 
 mod file;
@@ -16,23 +16,23 @@ use worker::Settings;
 
 use file::LogFile;
 
-/// So much is gathered at most before it is written.
+/// The most bytes that are collected before they are written.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// How long the last entries may take when the proxy ends.
 const TIMEOUT_END: Duration = Duration::from_secs(2);
 
-/// The thread that writes.
+/// The writing thread.
 pub struct Journals {
     journal: Arc<Journal>,
     ended: Receiver<()>,
 }
 
 impl Journals {
-    /// Begins to write what comes out of `entries`.
+    /// Starts to write the entries from `entries`.
     ///
     /// # Errors
-    /// The kernel's: there is no thread to be had.
+    /// The kernel's error: no thread can be started.
     pub fn start(
         journal: &Arc<Journal>,
         entries: Receiver<Entry>,
@@ -57,15 +57,16 @@ impl Journals {
         })
     }
 
-    /// The settings may be others, and files may have been moved: they are closed, and opened with the next entry.
+    /// Closes the files; they are opened again with the next entry. Settings may have changed, or files may have been
+    /// moved.
     pub fn reopen(&self) {
         self.journal.reopen();
     }
 
-    /// What waits is written, unless that takes too long.
+    /// Writes the waiting entries, unless that takes too long.
     pub fn end(&self) {
         self.journal.end();
-        // One whose disk hangs is left behind.
+        // If a disk hangs, the thread is not waited for any longer.
         let _ = self.ended.recv_timeout(TIMEOUT_END);
     }
 }
@@ -76,11 +77,11 @@ struct Writer {
     settings: watch::Receiver<Arc<Settings>>,
     started: Instant,
     logs: Vec<JournalFile>,
-    /// Dropped when it has.
+    /// Dropped when the thread ends.
     has_ended: Sender<()>,
 }
 
-/// One of the logs: what is to be written to it, and where.
+/// One of the logs: its collected entries, and its file.
 struct JournalFile {
     log: Log,
     format: StatementFormat,
@@ -100,7 +101,7 @@ impl JournalFile {
         }
     }
 
-    /// Follows the settings; a file that stays the same is opened again.
+    /// Applies the settings. A file that stays the same is opened again.
     fn follow(&mut self, config: &Config) {
         let (slow, query) = (&config.slow_log, &config.query_log);
         let (path, format) = match self.log {
@@ -128,7 +129,7 @@ impl JournalFile {
         self.entries += 1;
     }
 
-    /// Writes what has been gathered; what cannot be is dropped, and counted.
+    /// Writes the collected entries. If they cannot be written, they are dropped and counted.
     fn write(&mut self, journal: &Journal) {
         if self.entries == 0 {
             return;
@@ -137,7 +138,7 @@ impl JournalFile {
         let counts = journal.counts(self.log);
         let written = match &mut self.file {
             Some(file) => file.append(&self.batch),
-            // It was switched off meanwhile.
+            // The log was switched off in the meantime.
             None => Ok(()),
         };
         self.batch.clear();
@@ -176,7 +177,7 @@ impl Writer {
     fn run(mut self) {
         self.follow();
         while let Ok(first) = self.entries.recv() {
-            // Workers begin with an entry of a new log when the settings are there.
+            // When a log is switched on, its first entry can come before this thread has seen the new settings.
             let has_settings = self.settings.has_changed().unwrap_or(false);
             if self.journal.is_to_reopen() || has_settings {
                 self.follow();

@@ -1,4 +1,4 @@
-//! How entries look: JSON, one object a line, or the servers' slow-log format.
+//! The formats of entries: JSON, one object per line, or the servers' slow-log format.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -39,7 +39,7 @@ pub fn json(out: &mut Vec<u8>, log: Log, it: &StatementView, began: SystemTime) 
     );
 }
 
-/// What somebody has done as a JSON object.
+/// An audit event as a JSON object.
 pub fn audit(out: &mut Vec<u8>, it: &AuditEvent) {
     line(
         out,
@@ -58,13 +58,13 @@ pub fn audit(out: &mut Vec<u8>, it: &AuditEvent) {
 }
 
 fn line(out: &mut Vec<u8>, value: &serde_json::Value) {
-    // To memory, which does not fail.
+    // Writing to memory does not fail.
     let _ = serde_json::to_writer(&mut *out, value);
     out.push(b'\n');
 }
 
-/// A statement as servers write it to their slow logs, with Percona's lines for what these have no room
-/// for. What a client has chosen cannot begin an entry of its own.
+/// A statement in the format of servers' slow logs, with Percona's lines for fields that the format does not
+/// have. Texts chosen by a client cannot begin an entry.
 pub fn mysql(out: &mut Vec<u8>, it: &StatementView, began: SystemTime) {
     let at = began + it.at;
     let user = word(&it.attribution.user);
@@ -114,7 +114,7 @@ pub fn mysql(out: &mut Vec<u8>, it: &StatementView, began: SystemTime) {
     let _ = writeln!(entry, "SET timestamp={};", second.as_secs());
     let text = it.text.as_deref().unwrap_or(&it.digest_text);
     let text = text.trim_end().trim_end_matches(';');
-    // A line that begins like an entry's first would be taken for one.
+    // A line of the statement that begins with `#` would look like the start of an entry.
     let text = text.replace('\r', " ").replace("\n#", "\n #");
     let _ = match text.starts_with('#') {
         true => writeln!(entry, " {text};"),
@@ -123,14 +123,14 @@ pub fn mysql(out: &mut Vec<u8>, it: &StatementView, began: SystemTime) {
     out.extend_from_slice(entry.as_bytes());
 }
 
-/// A name as one word; empty: nothing.
+/// A name as one word; an empty name stays empty.
 fn word(name: &str) -> String {
     let is_plain = |it: char| !it.is_whitespace() && !it.is_control() && !"[]#@".contains(it);
     let shown = name.chars().map(|it| if is_plain(it) { it } else { '_' });
     shown.collect()
 }
 
-/// A schema's name as a statement has it.
+/// A schema's name for use in a statement.
 fn name(schema: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '$';
     match schema.chars().all(is_plain) {
@@ -156,7 +156,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// In UTC, to the microsecond.
+/// A time in UTC, to the microsecond.
 fn time(at: SystemTime) -> String {
     let at = Timestamp::try_from(at).unwrap_or(Timestamp::UNIX_EPOCH);
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()

@@ -1,7 +1,7 @@
-//! Keeps the log from being flooded. Lines that are equal but for their time are merged: the first is written at
-//! once, the others are counted and told once a second. Of one kind so many lines a second are written, and the
-//! number of the others is told. Lines that only a developer asks for (debug, trace) and records of statements,
-//! which settings ask for, are not bounded.
+//! Keeps the log from being flooded. Lines that are equal except for their time are merged: the first is written at
+//! once, the repetitions are counted and reported once a second. Of one kind of line, a limited number is written per
+//! second, and the number of the others is reported. Not limited are lines for developers (debug, trace), and records
+//! of statements, because settings limit those.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,35 +14,35 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Filter};
 
-/// Lines of one kind that are written in a second.
+/// The most lines of one kind that are written in a second.
 const LINES_OF_KIND_MAX: u32 = 100;
 
-/// Different lines that are compared with new ones.
+/// The most different lines that new lines are compared with.
 const LINES_MAX: usize = 4096;
 
-/// Lines that are told again in a second; of the others only a total is.
+/// The most repeated lines that are reported in a second; of the others only a total is.
 const REPEATED_MAX: usize = 100;
 
-/// Records of statements, and what rules note: settings say how many there are.
+/// Records of statements, and statements that rules log: settings limit their number.
 const RECORDS: [&str; 2] = ["statement_recorded", "rule_statement"];
 
-/// The filter; clones share what is counted.
+/// The filter; clones share the counts.
 #[derive(Clone, Default)]
 pub(super) struct LineBound {
     lines_of_second: Arc<Mutex<SecondOfLines>>,
 }
 
-/// What was seen in this second, and what is still repeated.
+/// The lines of the present second, and the lines that still repeat.
 #[derive(Default)]
 struct SecondOfLines {
     lines: HashMap<UntimedLine, u64>,
     kinds: HashMap<String, OfKind>,
 }
 
-/// What was kept back in a second.
+/// The lines that were held back in a second.
 struct Kept {
     repeated: Vec<(UntimedLine, u64)>,
-    /// By kind.
+    /// The number of lines that were left out, by kind.
     left_out: Vec<(String, u64)>,
 }
 
@@ -62,10 +62,10 @@ struct UntimedLine {
 }
 
 impl LineBound {
-    /// Has what was kept back told each second, as long as somebody logs.
+    /// Reports each second the lines that were held back, until the log is dropped.
     ///
     /// # Errors
-    /// The kernel's: no thread can be had.
+    /// The kernel's error: no thread can be started.
     pub(super) fn log_each_second(&self) -> io::Result<()> {
         let seen = Arc::downgrade(&self.lines_of_second);
         let run = move || {
@@ -81,7 +81,7 @@ impl LineBound {
         thread.spawn(run).map(drop)
     }
 
-    /// Tells what was kept back, and begins another second.
+    /// Reports the lines that were held back, and begins another second.
     pub(super) fn log_kept(&self) {
         let Kept { repeated, left_out } = self.take();
         for (line, count) in repeated {
@@ -102,7 +102,7 @@ impl LineBound {
             .lines_of_second
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // One that has not come again is forgotten.
+        // A line that has not come again is forgotten.
         seen.lines.retain(|_, count| *count > 0);
         let mut repeated = Vec::new();
         let mut rest = 0;
@@ -122,7 +122,7 @@ impl LineBound {
         Kept { repeated, left_out }
     }
 
-    /// Whether a line is written now.
+    /// Whether a line may be written now.
     fn admits(&self, line: UntimedLine, callsite: &str) -> bool {
         let mut seen = self
             .lines_of_second
@@ -151,7 +151,7 @@ impl LineBound {
 }
 
 impl UntimedLine {
-    /// Tells that it has come so many times more.
+    /// Reports that the line came this many more times.
     fn log_kept(&self, repeated: u64) {
         let (kind, text) = (self.kind.as_deref(), &*self.text);
         match self.level {
@@ -190,13 +190,13 @@ impl<S: Subscriber> Filter<S> for LineBound {
     }
 }
 
-/// What a line says.
+/// The fields of a line.
 #[derive(Default)]
 struct Fields {
     kind: Option<String>,
     message: String,
     other_fields: String,
-    /// It tells of lines that were kept back.
+    /// The line reports lines that were held back.
     is_own: bool,
 }
 
@@ -250,10 +250,10 @@ mod tests {
                 .collect()
         };
         assert_eq!(told(&bound), [10_000]);
-        // It goes on in the next second, and is told again.
+        // The line goes on in the next second, and is reported again.
         assert!(!bound.admits(line("a", "down"), ""));
         assert_eq!(told(&bound), [1]);
-        // After a second without it, it is written at once.
+        // After a second without the line, it is written at once.
         assert!(told(&bound).is_empty());
         assert!(bound.admits(line("a", "down"), ""));
     }

@@ -1,11 +1,11 @@
-//! The ways past a rule that refuses, answers or rewrites: sessions that no rule sees. `--check` warns of each.
+//! Ways around a rule that refuses, answers or rewrites: sessions that no rule sees. `--check` warns of each.
 
 use config::{
     AccountConfig, Config, Fault, HashForm, OtherAccounts, SessionMode, WhenUnsure, Written,
 };
 use route::rules::{Rules, Then};
 
-/// A warning for each way past a rule that is a boundary; none where there is no such rule.
+/// A warning for each way around a rule that is a boundary; none if there is no such rule.
 pub fn boundary_gaps(config: &Config, written: &Written, rules: &Rules) -> Vec<Fault> {
     let is_boundary = |rule: &route::rules::Rule| {
         rule.when_unsure == WhenUnsure::Refuse && rule.then != Then::DryRun
@@ -28,7 +28,7 @@ pub fn boundary_gaps(config: &Config, written: &Written, rules: &Rules) -> Vec<F
 struct BoundaryCheck<'a> {
     config: &'a Config,
     written: &'a Written,
-    /// The first rule that is a boundary.
+    /// The name of the first rule that is a boundary.
     rule: &'a str,
 }
 

@@ -13,16 +13,17 @@ use std::process::{Command, Stdio};
 
 use replication::{ObjectVersion, Revision, RevisionMark, SavedChange, SavedHistory};
 
-/// The last line of each commit: the change, and when objects were read without one.
+/// The start of each commit's last line, which names the change, or the time at which objects were read without a
+/// change.
 const TRAILER: &str = "Schema-History:";
 
-/// Who commits; and the author where the server has written no account.
+/// The committer; also the author of changes for which the server logged no account.
 const NOBODY: &str = "Pilotfish";
 
-/// Writes what the repository does not have yet.
+/// Writes the commits that the repository does not have yet.
 ///
 /// # Errors
-/// The history cannot be read, Git is not there or refuses, or the folder is something else.
+/// The history cannot be read, Git is missing or reports an error, or the folder holds something else.
 pub fn export(
     history: &SavedHistory,
     cluster: &str,
@@ -68,7 +69,7 @@ fn make_repository(folder: &Path) -> Result<(), String> {
     git(folder, &["init", "--quiet"]).map(drop)
 }
 
-/// The revision of the last commit; none in a repository without commits.
+/// The revision of the last commit; `None` in a repository without commits.
 fn last_mark(folder: &Path, branch: &str) -> Result<Option<RevisionMark>, String> {
     let Ok(message) = git(folder, &["log", "-1", "--format=%B", branch]) else {
         return Ok(None);
@@ -91,7 +92,7 @@ fn last_mark(folder: &Path, branch: &str) -> Result<Option<RevisionMark>, String
     mark.map(Some).ok_or_else(fault)
 }
 
-/// Runs Git; what it prints, without the last line break.
+/// Runs Git; returns its output without the last line break.
 fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("git")
         .arg("-C")
@@ -117,7 +118,7 @@ fn import(folder: &Path, input: &[u8]) -> Result<(), String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("git cannot be started: {error}"))?;
-    // If Git ends early its message says why.
+    // If Git ends early, its own message says why.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input));
     let output = child.wait_with_output().map_err(|it| it.to_string())?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -155,7 +156,7 @@ fn put_commit(input: &mut Vec<u8>, branch: &str, follows: Option<&str>, revision
     }
 }
 
-/// A text as fast-import wants it: its length in bytes before it.
+/// A text in the form of fast-import: its length in bytes before it.
 fn data(text: &str) -> String {
     format!("data {}\n{text}", text.len())
 }
@@ -171,7 +172,7 @@ fn author(change: Option<&SavedChange>) -> String {
     format!("{} <{}@{}>", plain(user), plain(user), plain(host))
 }
 
-/// `ALTER TABLE shop.goods`, the statement, then where it came from.
+/// The commit message: `ALTER TABLE shop.goods`, the statement, then where the change came from.
 fn message(revision: &Revision) -> String {
     let mut text = String::new();
     match &revision.change {
@@ -211,7 +212,8 @@ fn path(object: &ObjectVersion) -> String {
     }
 }
 
-/// A name as a file's: letters, digits, `_`, `-`, `@`, and `.` behind the first; other characters by their bytes, `%2F`.
+/// A file name for a name: letters, digits, `_`, `-`, `@`, and `.` except at the start; other characters by their
+/// bytes, `%2F`.
 fn encoded(name: &str) -> String {
     let mut encoded = String::new();
     for (at, character) in name.char_indices() {

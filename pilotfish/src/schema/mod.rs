@@ -1,4 +1,4 @@
-//! `pilotfish schema`: what the schemas of a cluster were, from the file that a proxy keeps.
+//! `pilotfish schema`: former states of a cluster's schemas, from the file that a proxy keeps.
 
 mod git;
 
@@ -17,10 +17,10 @@ use crate::arguments::{
     SchemaArguments, SchemaCommand, SchemaDiffArguments, SchemaExportArguments,
 };
 
-/// How many lines in common are printed around others.
+/// The number of unchanged lines around changed ones that are printed.
 const CONTEXT: usize = 3;
 
-/// Prints what was found; the exit code is 1 if the history cannot be read.
+/// Prints the result; the exit code is 1 if the history cannot be read.
 pub fn schema(arguments: &SchemaArguments) -> ExitCode {
     let done = match &arguments.command {
         SchemaCommand::Diff(arguments) => diff(arguments),
@@ -28,7 +28,7 @@ pub fn schema(arguments: &SchemaArguments) -> ExitCode {
     };
     match done {
         Ok(text) => {
-            // Nobody is left to learn of it when standard output is closed.
+            // If standard output is closed, the error cannot be reported.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
@@ -49,7 +49,7 @@ fn export(arguments: &SchemaExportArguments) -> Result<String, Vec<String>> {
     Ok(format!("{commits} commits\n"))
 }
 
-/// The history that the settings name, if it knows the cluster.
+/// Opens the history that the settings name, if it has the cluster.
 fn open(config: &Path, cluster: &str) -> Result<SavedHistory, Vec<String>> {
     let one = |fault: String| vec![fault];
     let loaded = Config::load(Some(config), &[])
@@ -82,7 +82,7 @@ fn diff(arguments: &SchemaDiffArguments) -> Result<String, Vec<String>> {
     })
 }
 
-/// The differences for readers.
+/// The differences, as a text for people.
 fn describe_differences(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
     let mut text = String::new();
     for (object, lines) in differences(before, after) {
@@ -98,7 +98,7 @@ fn describe_differences(before: &[ObjectVersion], after: &[ObjectVersion]) -> St
     text
 }
 
-/// What has become of the object.
+/// The verb for an object's change.
 fn verb(lines: &[Line]) -> &'static str {
     match (
         lines.iter().all(|line| line.side == Side::After),
@@ -110,7 +110,7 @@ fn verb(lines: &[Line]) -> &'static str {
     }
 }
 
-/// The lines that differ, with some of those around them.
+/// Writes the lines that differ, with some lines around them.
 fn put_lines(text: &mut String, lines: &[Line]) {
     let is_near = |at: usize| {
         let around = lines.iter().skip(at.saturating_sub(CONTEXT));

@@ -44,7 +44,7 @@ pub enum Content {
     Integer(i64),
 }
 
-/// What a collector answers: `ExportTraceServiceResponse` and `ExportMetricsServiceResponse` have the same form.
+/// The collector's answer: `ExportTraceServiceResponse` and `ExportMetricsServiceResponse` have the same form.
 #[derive(Clone, PartialEq, Message)]
 pub struct Response {
     #[prost(message, optional, tag = "1")]
@@ -53,7 +53,7 @@ pub struct Response {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct PartialSuccess {
-    /// Spans, or points of metrics.
+    /// The number of rejected spans, or points of metrics.
     #[prost(int64, tag = "1")]
     pub rejected: i64,
     #[prost(string, tag = "2")]
@@ -61,7 +61,7 @@ pub struct PartialSuccess {
 }
 
 impl Resource {
-    /// The proxy: its service's name as configured, its version, and more attributes.
+    /// Describes the proxy: its service's name as configured, its version, and more attributes.
     pub fn of_service(name: &str, more: impl IntoIterator<Item = KeyValue>) -> Self {
         let own = [
             attribute("service.name", name),
@@ -74,7 +74,7 @@ impl Resource {
 }
 
 impl Scope {
-    /// What makes spans and metrics here: the proxy itself.
+    /// The scope of spans and metrics: the proxy itself.
     pub fn own() -> Self {
         Self {
             name: "pilotfish".to_owned(),

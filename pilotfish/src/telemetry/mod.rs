@@ -1,4 +1,4 @@
-//! What is sent to collectors of OpenTelemetry, by OTLP over HTTP.
+//! Sends traces and metrics to collectors of OpenTelemetry, by OTLP over HTTP.
 //!
 //! ```text
 //!   traces    spans of statements, as they end      common   messages that both have

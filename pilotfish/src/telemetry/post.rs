@@ -1,4 +1,4 @@
-//! One message to a collector, over a connection of its own.
+//! Sends one message to a collector, over a connection of its own.
 
 use std::iter;
 use std::path::Path;
@@ -13,29 +13,29 @@ use prost::Message;
 
 use super::common::Response;
 
-/// Why the collector has not taken a message.
+/// Why the collector has not accepted a message.
 #[derive(Debug)]
 pub enum Failure {
-    /// Nobody has answered, or asked for patience: it may be tried again.
+    /// The collector did not answer, or asked to wait: the message may be sent again.
     Unreachable(String),
-    /// It is not wanted.
+    /// The collector rejects the message.
     Refused(String),
 }
 
-/// Where messages are sent, and with which header.
+/// The address for messages, and a header.
 pub struct Destination<'a> {
     /// The collector.
     pub target: &'a HttpTarget,
-    /// The authorities that sign its certificate; none: those that the system trusts.
+    /// The authorities for its certificate; `None`: those that the system trusts.
     pub ca: Option<&'a Path>,
-    /// The name and value of one header more, if it wants one.
+    /// The name and value of an additional header, if the collector wants one.
     pub header: Option<(&'a str, &'a str)>,
 }
 
 /// TLS with a collector whose certificate one of these authorities has signed.
 ///
 /// # Errors
-/// One that names the faulty file.
+/// An error that names the faulty file.
 pub fn secured(ca: Option<&Path>) -> Result<ClientTls, tls::Error> {
     post::secured(Authorities::of(ca))
 }
@@ -71,7 +71,7 @@ pub async fn post(
             false => Failure::Refused(text),
         });
     }
-    // It has been taken, whatever the rest says.
+    // The status says that the message was accepted, so a malformed answer does not matter.
     let answer = answer.body.and_then(|it| Response::decode(it).ok());
     let partial = answer.and_then(|it| it.partial_success);
     Ok(partial
@@ -79,7 +79,7 @@ pub async fn post(
         .map(|it| (it.rejected.unsigned_abs(), it.error_message)))
 }
 
-/// Whether the same may be taken later, as OTLP has it.
+/// Whether the same message may be accepted later, by OTLP's rules.
 fn is_passing(status: StatusCode) -> bool {
     matches!(
         status,

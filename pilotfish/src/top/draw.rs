@@ -1,4 +1,4 @@
-//! How it looks: the throughput above, the rows of one screen below, what keys do at the end.
+//! The layout: the throughput at the top, the rows of one screen below it, the keys at the bottom.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Cell, Row, Sparkline, Table, TableState, Tabs};
 use super::figures::Figures;
 use super::screen::{ColumnKind, SCREENS, Screen};
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, figures: &Figures, title: &str) {
     let [head, tabs, body, foot] = Layout::vertical([
         Constraint::Length(5),
@@ -72,8 +72,8 @@ fn draw_rows(frame: &mut Frame<'_>, area: Rect, figures: &Figures) {
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-/// The places of the columns for which there is room: a number without its first digits would be another one.
-/// The one that is sorted by stays.
+/// The columns for which there is room. A number is never cut, because without its first digits it would be another
+/// number. The column to sort by always stays.
 fn fitting(screen: &Screen, sorted: usize, room: u16) -> Vec<usize> {
     let least = |&index: &usize| match screen.columns[index].width {
         Constraint::Length(cells) | Constraint::Min(cells) => cells,
@@ -83,7 +83,7 @@ fn fitting(screen: &Screen, sorted: usize, room: u16) -> Vec<usize> {
         .filter(|index| least(index) > 0)
         .collect();
     for title in screen.spare {
-        // One cell lies between two columns.
+        // One cell separates two columns.
         let needed: u16 = shown.iter().map(|index| least(index) + 1).sum();
         if needed <= room + 1 {
             break;
@@ -141,7 +141,7 @@ fn colour(text: &str, column: &str) -> Style {
     }
 }
 
-/// A value as people read it.
+/// A value in a form for people.
 fn spelled(text: &str, kind: ColumnKind) -> String {
     match (kind, text.parse::<u64>()) {
         (ColumnKind::Time, Ok(us @ 0..1000)) => format!("{us} us"),

@@ -1,4 +1,4 @@
-//! What is shown: the rows of the last look, what has grown since the one before, and how it is sorted.
+//! The figures on the screen: the rows of the last sample, the growth since the sample before, and the sort order.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use super::screen::{ColumnKind, SCREENS, Screen};
 
-/// Throughputs that are kept for the curve.
+/// The number of throughput values that the curve keeps.
 const HISTORY: usize = 300;
 
 /// The figures of one moment.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// When.
+    /// When it was taken.
     pub at: Instant,
-    /// Statements so far, sessions, sessions that run something.
+    /// Statements so far, sessions, and sessions that run a statement.
     pub totals: [u64; 3],
-    /// Which screen's rows those are.
+    /// The screen that the rows are for.
     pub screen: usize,
     /// The rows.
     pub rows: Vec<Vec<String>>,
@@ -25,32 +25,32 @@ pub struct Sample {
 /// See the module.
 #[derive(Default)]
 pub struct Figures {
-    /// Which screen is shown.
+    /// The screen that is shown.
     pub screen: usize,
-    /// Rows as they are shown.
+    /// The rows as they are shown.
     pub rows: Vec<Vec<String>>,
-    /// The column that is sorted by, of each screen; and whether the least is above.
+    /// The column to sort by, for each screen; and whether the order is reversed.
     pub sort: Vec<(usize, bool)>,
     /// The row that is marked.
     pub marked: usize,
-    /// Statements in a second, the latest last.
+    /// Statements per second, the latest last.
     pub throughput: VecDeque<u64>,
-    /// Sessions, and those that run something.
+    /// Sessions, and sessions that run a statement.
     pub sessions: [u64; 2],
-    /// What has gone wrong.
+    /// The error of the last sample, if it failed.
     pub fault: Option<String>,
-    /// Whether nothing is asked.
+    /// Whether sampling is paused.
     pub is_paused: bool,
-    /// A part of what rows are to have.
+    /// A text that shown rows must contain.
     pub filter: String,
-    /// Whether that is being typed.
+    /// Whether the filter is being typed.
     pub is_typing: bool,
     last: Option<Sample>,
     before: Option<Sample>,
 }
 
 impl Figures {
-    /// Nothing has been seen yet.
+    /// Figures without a sample.
     pub fn new() -> Self {
         Self {
             sort: SCREENS.iter().map(|it| (it.sort, false)).collect(),
@@ -58,12 +58,12 @@ impl Figures {
         }
     }
 
-    /// What is looked at.
+    /// The screen that is shown.
     pub fn screen(&self) -> &'static Screen {
         &SCREENS[self.screen]
     }
 
-    /// Another screen.
+    /// Switches to another screen.
     pub fn show_screen(&mut self, screen: usize) {
         if self.screen != screen && screen < SCREENS.len() {
             self.screen = screen;
@@ -72,7 +72,7 @@ impl Figures {
         }
     }
 
-    /// The next column is sorted by, or the one before.
+    /// Sorts by the next column, or by the one before.
     pub fn sort_by(&mut self, step: isize) {
         let count = self.screen().columns.len() as isize;
         let (column, _) = self.sort[self.screen];
@@ -84,20 +84,20 @@ impl Figures {
         self.arrange();
     }
 
-    /// The other end comes first.
+    /// Reverses the sort order.
     pub fn reverse(&mut self) {
         let (column, is_reversed) = self.sort[self.screen];
         self.sort[self.screen] = (column, !is_reversed);
         self.arrange();
     }
 
-    /// Another row is marked.
+    /// Moves the mark to another row.
     pub fn mark(&mut self, step: isize) {
         let last = self.rows.len().saturating_sub(1);
         self.marked = self.marked.saturating_add_signed(step).min(last);
     }
 
-    /// A look has been taken.
+    /// Takes in a sample.
     pub fn take(&mut self, look: Sample) {
         self.fault = None;
         if let Some(last) = &self.last {
@@ -114,7 +114,7 @@ impl Figures {
         self.arrange();
     }
 
-    /// Rows as they are to be shown.
+    /// Computes the rows to show: growth, filter, sort order.
     pub fn arrange(&mut self) {
         let Some(last) = self.last.as_ref().filter(|it| it.screen == self.screen) else {
             return;
@@ -137,7 +137,7 @@ impl Figures {
         self.mark(0);
     }
 
-    /// A row with what has grown by the second.
+    /// A row with growing values as growth per second.
     fn grown(&self, row: &[String], last: &Sample, before: Option<&Sample>) -> Vec<String> {
         let earlier: HashMap<&str, &Vec<String>> = before
             .iter()
@@ -170,7 +170,7 @@ impl Figures {
     }
 }
 
-/// Numbers fall, texts rise; nothing comes last.
+/// The sort order: numbers descending, texts ascending, empty values last.
 fn compare(a: &str, b: &str, is_text: bool) -> Ordering {
     match (is_text, a.parse::<f64>(), b.parse::<f64>()) {
         (true, ..) => a.is_empty().cmp(&b.is_empty()).then_with(|| a.cmp(b)),

@@ -1,4 +1,4 @@
-//! What can be looked at: each screen is a statement for the admin port and how its columns are shown.
+//! The screens: each is a statement for the admin port, and how its columns are shown.
 
 use ratatui::layout::Constraint;
 
@@ -6,13 +6,13 @@ use ratatui::layout::Constraint;
 pub struct Screen {
     /// Its title.
     pub name: &'static str,
-    /// What the admin port is asked.
+    /// The statement for the admin port.
     pub sql: &'static str,
-    /// How its columns are shown, in their order.
+    /// Its columns, in order.
     pub columns: &'static [Column],
-    /// The column that is sorted by at first, the greatest above.
+    /// The column to sort by at first, in descending order.
     pub sort: usize,
-    /// The titles of columns that are left out where there is no room for all, in this order.
+    /// The titles of columns that are left out if there is no room for all, in this order.
     pub spare: &'static [&'static str],
 }
 
@@ -20,13 +20,13 @@ pub struct Screen {
 pub struct Column {
     /// Its title.
     pub title: &'static str,
-    /// What is in it.
+    /// The type of its values.
     pub kind: ColumnKind,
-    /// How wide it is.
+    /// Its width.
     pub width: Constraint,
 }
 
-/// What is in a column.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A text.
@@ -35,9 +35,9 @@ pub enum ColumnKind {
     Number,
     /// Microseconds.
     Time,
-    /// A count that grows, shown by the second.
+    /// A growing count, shown as growth per second.
     Rate,
-    /// Microseconds that grow; shown as how many are spent at the same time.
+    /// Growing microseconds, shown as the average number that run at the same time.
     Share,
 }
 
@@ -51,7 +51,7 @@ const fn wide(title: &'static str, least: u16) -> Column {
     Column { title, kind, width }
 }
 
-/// All of them; the first column tells rows apart.
+/// All screens; the first column identifies a row.
 pub const SCREENS: &[Screen] = &[
     Screen {
         name: "Backends",
@@ -157,6 +157,6 @@ pub const SCREENS: &[Screen] = &[
     },
 ];
 
-/// Statements so far, sessions, and those that are doing something.
+/// Statements so far, sessions, and sessions that run a statement.
 pub const TOTALS: &str = "SELECT ifnull((SELECT sum(statements) FROM times), 0), count(*), \
                           ifnull(sum(state = 'running'), 0) FROM sessions";

@@ -1,4 +1,4 @@
-//! Where figures come from: statements over the admin port.
+//! The source of the figures: statements over the admin port.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use crate::admin_client::{AdminAddress, AdminClient, Cell};
 pub struct Source(AdminClient);
 
 impl Source {
-    /// Connects with the first look.
+    /// A source that connects with the first sample.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn new(address: &AdminAddress) -> Result<Self, String> {
         let client = AdminClient::new(address, "pilotfish");
         client.map(Self).map_err(|error| error.to_string())
@@ -22,7 +22,7 @@ impl Source {
     /// Asks for one screen.
     ///
     /// # Errors
-    /// In words; the connection is made again next time.
+    /// The error in words; the next sample connects again.
     pub fn sample(&mut self, screen: usize) -> Result<Sample, String> {
         let mut ask = |sql: &str| self.0.query(sql).map_err(|error| error.to_string());
         let totals = ask(TOTALS)?.rows.into_iter().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which limit gives the most: a little above and a little below it are tried in turns.
+//! Finds the limit with the most throughput: a little above and a little below are tried in turns.
 //!
 //! ```text
 //!   limit × 1.2 ──┐           ┌───────┐           ┌── …      each for three looks, of which the first is not counted:
@@ -6,27 +6,28 @@
 //!   limit ÷ 1.2   └───────────┘       └───────────┘
 //! ```
 //!
-//! Behind two of each, their throughput is compared. Where it grows at least a fifth as fast as the limit, the server can do
-//! more, and the limit grows; where it does not grow at all, what is above is only waiting, in the server in place of in
-//! line, and the limit falls: that is the knee of the curve (Kleinrock's "power", 1979). A limit that nobody waits for stays as it is.
+//! After two of each, their throughput is compared. If it grows at least a fifth as fast as the limit, the server can
+//! do more, and the limit grows. If it does not grow at all, more statements only wait, in the server instead of the
+//! queue, and the limit falls: that is the knee of the curve (Kleinrock's "power", 1979). A limit for which no
+//! transaction waits stays as it is.
 
 use std::time::Duration;
 
 /// The limit to begin with.
 const FIRST: u32 = 32;
-/// What is tried is the limit times or divided by this.
+/// The search tries the limit times this, and the limit divided by this.
 const REACH: f64 = 1.2;
-/// Looks at one limit, of which the first is not counted.
+/// Updates at one limit; the first is not counted.
 const LOOKS: u32 = 3;
-/// Times that each of both is tried.
+/// How often each of the two is tried.
 const TRIES: u32 = 2;
-/// By how much the throughput has to grow, as a part of the limit's growth (both as logarithms), for more to be right.
+/// How much the throughput has to grow, as a part of the limit's growth (both as logarithms), for a higher limit.
 const WORTH: f64 = 0.2;
-/// Below this, less is right.
+/// Below this part, the limit falls.
 const IDLE: f64 = 0.05;
-/// How far it goes at once.
+/// The factor of one step.
 const STEP: f64 = 1.15;
-/// And where the throughput grows nearly as the limit does.
+/// The factor of a step when the throughput grows nearly as fast as the limit.
 const LEAP: f64 = 1.5;
 const LEAP_WORTH: f64 = 0.6;
 
@@ -36,7 +37,7 @@ pub struct Climb {
     limit: f64,
     bounds: (u32, u32),
     looks: u32,
-    /// What ended above it and below it, and in which time.
+    /// The statements that ended above the limit and below it, and in which time.
     above: Throughput,
     below: Throughput,
 }
@@ -59,7 +60,7 @@ impl Throughput {
 }
 
 impl Climb {
-    /// One that begins in the middle, within these bounds.
+    /// A search that begins in the middle, within these bounds.
     pub fn new(min: u32, max: u32) -> Self {
         let mut new = Self {
             limit: f64::from(FIRST),
@@ -72,14 +73,14 @@ impl Climb {
         new
     }
 
-    /// Other bounds.
+    /// Changes the bounds.
     pub fn set_bounds(&mut self, min: u32, max: u32) {
         self.bounds = (min.min(max), max);
         self.limit = self.within(self.limit);
         self.pause();
     }
 
-    /// The limit of this moment.
+    /// The limit that is tried now.
     pub fn limit(&self) -> u32 {
         let tried = match self.is_above() {
             true => self.limit * REACH,
@@ -92,7 +93,7 @@ impl Climb {
         self.within(rounded) as u32
     }
 
-    /// So many statements have ended in this time, while others waited.
+    /// So many statements have ended in this time, while transactions waited.
     pub fn note(&mut self, ended: u64, time: Duration) {
         if !self.looks.is_multiple_of(LOOKS) {
             let tried = match self.is_above() {
@@ -108,7 +109,7 @@ impl Climb {
         }
     }
 
-    /// Nobody waits: what has been seen is of no use.
+    /// Discards what has been measured, because no transaction waits.
     pub fn pause(&mut self) {
         self.looks = 0;
         self.above = Throughput::default();

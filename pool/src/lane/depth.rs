@@ -1,11 +1,11 @@
-//! How deep lanes are to be: as deep as makes a statement cheaper, and no deeper.
+//! How deep lanes should be: as deep as makes a statement cheaper, and no deeper.
 
 use std::time::Duration;
 
 /// Powers of two that are told apart: 1, 2–3, 4–7, …
 const BUCKETS: usize = 8;
 
-/// Deeper than this no lane is.
+/// No lane is deeper than this.
 const DEPTH_MAX: usize = 1 << (BUCKETS - 1);
 
 /// A new measurement's weight is one part in so many.
@@ -14,12 +14,12 @@ const PARTS: f32 = 16.0;
 /// A depth is as good as the best one if a statement takes no longer there than this many times.
 const AS_GOOD: f32 = 1.1;
 
-/// Where nothing is known, a second lane is opened from here on.
+/// If nothing is known, a second lane is opened from this depth on.
 const DEPTH_FIRST: usize = 8;
 
-/// What a statement has taken on a lane, by the lane's depth. The server is woken once for all that lie
-/// there, so a deeper lane is cheaper, up to where its own work is all that is left; from there on
-/// another lane serves better.
+/// The time of a statement on a lane, by the lane's depth. The server is woken once for all statements
+/// that wait there, so a deeper lane is cheaper, until only the server's own work is left. From there
+/// on another lane serves better.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Depth {
     /// Nanoseconds; 0 while unknown.
@@ -27,7 +27,7 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// So many replies have come in this time, on a lane that was so deep.
+    /// So many replies have come in this time, on a lane of this depth.
     pub fn note(&mut self, depth: usize, replies: usize, took: Duration) {
         if replies == 0 {
             return;
@@ -40,21 +40,21 @@ impl Depth {
         };
     }
 
-    /// From which depth on another lane is opened: the least one at which a statement is about as
-    /// cheap as it has ever been.
+    /// The depth from which on another lane is opened: the least one at which a statement is about
+    /// as cheap as it has ever been.
     pub fn wanted(&self) -> usize {
         let known = || self.taken.iter().filter(|taken| **taken > 0.0);
         let best = known().copied().fold(f32::INFINITY, f32::min);
         let is_as_good = |taken: &f32| *taken > 0.0 && *taken <= best * AS_GOOD;
         match self.taken.iter().position(is_as_good) {
-            // Deeper may be better still: nobody has seen it.
+            // A deeper lane may be better still: it has not been measured.
             Some(at) if known().count() > 1 || at > 0 => 2 << at,
             _ => DEPTH_FIRST,
         }
         .clamp(2, DEPTH_MAX)
     }
 
-    /// Deeper than this nobody boards.
+    /// No statement is added to a lane that is deeper than this.
     pub fn most(&self) -> usize {
         DEPTH_MAX
     }

@@ -1,4 +1,4 @@
-//! The statements that one client has prepared, by the ids that it was given.
+//! The statements that one client has prepared, by the client's ids.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::types::TypesSeen;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientStatementId(u32);
 
-/// In a command, MariaDB's clients mean the statement prepared last by this id.
+/// With this id in a command, MariaDB's clients mean the statement prepared last.
 const LAST: u32 = 0xFFFF_FFFF;
 
 impl ClientStatementId {
@@ -28,7 +28,7 @@ impl ClientStatementId {
     }
 }
 
-/// What one client has prepared. `S` is what it is prepared as on backends.
+/// The statements of one client. `S` is the form in which backends prepare them.
 #[derive(Debug)]
 pub struct ClientStatements<S> {
     known: FxHashMap<ClientStatementId, ClientStatement<S>>,
@@ -42,21 +42,21 @@ pub struct ClientStatements<S> {
 /// One statement of one client.
 #[derive(Debug)]
 pub struct ClientStatement<S> {
-    /// What it is prepared as on backends.
+    /// The form in which backends prepare it.
     pub statement: S,
-    /// Parameters.
+    /// The number of parameters.
     pub parameter_count: u16,
-    /// Columns of its result; 0 if it gives none.
+    /// The number of columns of its result; 0 if it has no result.
     pub column_count: u16,
     /// The definitions of its parameters and columns as the client was told them: the payloads
     /// behind the PREPARE's OK, in the caller's own form.
     pub definitions: Rc<[u8]>,
-    /// The parameter types of its last EXECUTE, two bytes each; what the client leaves out is sent
-    /// from here where the backend has not seen it.
+    /// The parameter types of its last EXECUTE, two bytes each. If the client leaves the types out
+    /// and the backend has not seen them, they are sent from here.
     pub types: Option<Rc<[u8]>>,
-    /// Those of the EXECUTE before that.
+    /// The types of the EXECUTE before that.
     pub former_types: Option<Rc<[u8]>>,
-    /// Those of all its EXECUTEs.
+    /// The types of all its EXECUTEs.
     pub types_seen: TypesSeen,
 }
 
@@ -81,12 +81,12 @@ impl<S> ClientStatements<S> {
         }
     }
 
-    /// A PREPARE begins, of which nobody knows yet what comes.
+    /// A PREPARE begins; its outcome is not known yet.
     pub fn begin_prepare(&mut self) {
         self.latest = None;
     }
 
-    /// Whether one more may be prepared; to be asked before a backend is.
+    /// Whether the client may prepare one more statement; to be asked before a backend prepares it.
     ///
     /// # Errors
     /// The bound is reached.
@@ -100,7 +100,7 @@ impl<S> ClientStatements<S> {
     }
 
     /// Adds a statement under the next id, counted as the servers do: from 1 upwards, never 0 nor
-    /// 0xffffffff, and after the last again from 1, past those that are there.
+    /// 0xffffffff. After the last id it begins with 1 again, and skips ids in use.
     ///
     /// # Errors
     /// The bound is reached.
@@ -131,9 +131,9 @@ impl<S> ClientStatements<S> {
         Ok(id)
     }
 
-    /// The id in a command, if such a statement is there (else the server's error 1243).
-    /// 0xffffffff is the statement of the latest PREPARE, as MariaDB has it: none if that has failed. Clients send
-    /// an EXECUTE of it with the PREPARE, before they know what came of that.
+    /// Returns the id in a command, if that statement exists (else the server's error 1243). 0xffffffff is the
+    /// statement of the latest PREPARE, as in MariaDB: none if that has failed. Clients send an EXECUTE with this
+    /// id behind the PREPARE, before they know its outcome.
     pub fn resolve(&self, number: u32) -> Option<ClientStatementId> {
         let id = match number {
             LAST => self.latest?,
@@ -152,13 +152,13 @@ impl<S> ClientStatements<S> {
         self.known.get_mut(&id)
     }
 
-    /// What all statements are prepared as on backends, to be changed.
+    /// The forms in which backends prepare all statements, to be changed.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut S> {
         self.known.values_mut().map(|it| &mut it.statement)
     }
 
-    /// Keeps long data until the EXECUTE. An unknown statement is passed over, as by the servers:
-    /// there is no reply that could say so.
+    /// Keeps long data until the EXECUTE. Skips an unknown statement, as the servers do: no reply
+    /// could report it.
     pub fn send_long_data(&mut self, id: ClientStatementId, parameter: u16, bytes: &[u8]) {
         if let Some(statement) = self.known.get(&id) {
             self.long_data
@@ -166,22 +166,22 @@ impl<S> ClientStatements<S> {
         }
     }
 
-    /// There is no room for a statement's long data: its EXECUTE fails.
+    /// Records that there is no room for a statement's long data: its EXECUTE fails.
     pub fn refuse_long_data(&mut self, id: ClientStatementId) {
         if self.known.contains_key(&id) {
             self.long_data.refuse(id);
         }
     }
 
-    /// Takes the long data for an EXECUTE, which uses it up whatever comes of it.
+    /// Takes the long data for an EXECUTE, which uses it up whatever its outcome is.
     ///
     /// # Errors
-    /// What was wrong with it.
+    /// The fault of the long data.
     pub fn take_long_data(&mut self, id: ClientStatementId) -> Result<LongData, LongDataFault> {
         self.long_data.take(id)
     }
 
-    /// COM_STMT_RESET: long data is forgotten, and what was wrong with it.
+    /// COM_STMT_RESET: forgets long data, and its fault.
     pub fn reset(&mut self, id: ClientStatementId) {
         self.long_data.forget(id);
     }
@@ -192,18 +192,18 @@ impl<S> ClientStatements<S> {
         self.known.remove(&id)
     }
 
-    /// Forgets all: COM_RESET_CONNECTION and COM_CHANGE_USER. Ids go on, as in the servers.
+    /// Forgets all statements: COM_RESET_CONNECTION and COM_CHANGE_USER. Ids continue, as in the servers.
     pub fn clear(&mut self) {
         self.known.clear();
         self.long_data.clear();
     }
 
-    /// How many are there.
+    /// How many statements there are.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether none is.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }

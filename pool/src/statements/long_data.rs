@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::ClientStatementId;
 
-/// What COM_STMT_SEND_LONG_DATA has brought for one EXECUTE.
+/// The data that COM_STMT_SEND_LONG_DATA has brought for one EXECUTE.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LongData {
     pieces: HashMap<u16, Vec<u8>>,
@@ -25,13 +25,13 @@ pub enum LongDataFault {
         /// The bound over all statements of the client.
         bytes_max: usize,
     },
-    /// There was no room for it.
+    /// There was no room for the data.
     #[error("no memory for long data")]
     NoMemory,
 }
 
 impl LongData {
-    /// The bytes sent for a parameter; they may be none, which is not NULL.
+    /// The bytes sent for a parameter. They may be empty, which is not NULL.
     pub fn of(&self, parameter: u16) -> Option<&[u8]> {
         self.pieces.get(&parameter).map(Vec::as_slice)
     }
@@ -57,7 +57,7 @@ impl LongData {
 #[derive(Debug)]
 pub(super) struct AllLongData {
     by_statement: FxHashMap<ClientStatementId, LongData>,
-    /// The sum over all statements, changed where a piece comes or goes: clients may send very many.
+    /// The sum over all statements, changed when a piece comes or goes: clients may send very many.
     bytes: usize,
     bytes_max: usize,
 }
@@ -114,7 +114,7 @@ impl AllLongData {
         Ok(data)
     }
 
-    /// What there is for a statement is not kept, and its EXECUTE fails.
+    /// Discards a statement's long data, so that its EXECUTE fails.
     pub(super) fn refuse(&mut self, id: ClientStatementId) {
         let data = self.by_statement.entry(id).or_default();
         self.bytes -= data.bytes();

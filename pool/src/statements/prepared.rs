@@ -1,4 +1,4 @@
-//! Which statements a backend connection has prepared, the least recently used to be closed first.
+//! The statements that a backend connection has prepared; the least recently used one is closed first.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -12,19 +12,19 @@ use super::types::TypesSeen;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BackendStatementId(pub u32);
 
-/// The statements prepared on one backend connection, whoever asked for them.
+/// The statements prepared on one backend connection, whichever client asked for them.
 ///
-/// `S` is what makes two statements the same: a [`Text`](crate::Text), with whatever else its
-/// preparation depends on (schema, character set, SQL mode). It hashes itself to what nobody can choose, as
-/// texts do.
+/// `S` is what makes two statements the same: a [`Text`](crate::Text), with everything else that its
+/// preparation depends on (schema, character set, SQL mode). Its hash is one that clients cannot choose, as
+/// with texts.
 ///
 /// A statement is *in use* from [`begin`](Self::begin) or [`learn`](Self::learn) to
-/// [`finish`](Self::finish), or *at rest*; only what is at rest is ever closed to make room. The
-/// bound is exceeded when more are in use.
+/// [`finish`](Self::finish), or *at rest*. Only a statement at rest is ever closed to make room.
+/// The bound is exceeded if more statements are in use.
 #[derive(Debug)]
 pub struct Prepared<S> {
     known: FxHashMap<S, Entry>,
-    /// Those at rest, by the number of their last use.
+    /// The statements at rest, by the number of their last use.
     at_rest: BTreeMap<u64, S>,
     uses: u64,
     count_max: usize,
@@ -36,7 +36,7 @@ struct Entry {
     state: StatementUse,
     /// The parameter types that the server last saw.
     types: Option<Rc<[u8]>>,
-    /// All that it ever saw, whoever executed the statement.
+    /// All types that the server has seen, whichever client executed the statement.
     types_seen: TypesSeen,
 }
 
@@ -46,16 +46,16 @@ enum StatementUse {
     AtRest { since: u64 },
 }
 
-/// Whether a statement is there.
+/// Whether a statement is prepared on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Lookup {
-    /// Under this id; it is in use now.
+    /// It is prepared under this id, and in use now.
     Prepared(BackendStatementId),
-    /// It must be prepared and [learnt](Prepared::learn). This one is to be closed before, so that
-    /// the server never has more than the bound.
+    /// It must be prepared and [learnt](Prepared::learn). The statement `close` has to be closed
+    /// before, so that the server never has more than the bound.
     Missing {
-        /// What to send COM_STMT_CLOSE for; the table has forgotten it.
+        /// The id for COM_STMT_CLOSE; the table has forgotten the statement.
         close: Option<BackendStatementId>,
     },
 }
@@ -66,7 +66,7 @@ pub enum Lookup {
 pub enum Binding {
     /// The server has seen these types last.
     Seen,
-    /// They must be sent.
+    /// The types must be sent.
     Send,
 }
 
@@ -100,7 +100,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
 
     /// The server has prepared a missing statement; it is in use now.
     ///
-    /// Returns an id to be closed if the statement was there already, under another one.
+    /// Returns an id to be closed if the statement was prepared already, under another id.
     pub fn learn(&mut self, statement: S, id: BackendStatementId) -> Option<BackendStatementId> {
         let former = self.remove(&statement);
         let entry = Entry {
@@ -113,8 +113,8 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         former.filter(|former| *former != id)
     }
 
-    /// The exchange, or the cursor, is over. Returns what to close, if more were in use than may be
-    /// kept.
+    /// The exchange, or the cursor, is over. Returns the statement to close, if more were in use
+    /// than may be kept.
     pub fn finish(&mut self, statement: &S) -> Option<BackendStatementId> {
         let entry = self.known.get_mut(statement)?;
         match &mut entry.state {
@@ -130,7 +130,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         is_over.then(|| self.evict()).flatten()
     }
 
-    /// Whether an EXECUTE of a statement in use must carry `types`; takes it that it will. The
+    /// Whether an EXECUTE of a statement in use must carry `types`; assumes that it then does. The
     /// server keeps one set of types for a statement, and several clients may share it.
     pub fn bind(&mut self, statement: &S, types: &Rc<[u8]>) -> Binding {
         let Some(entry) = self.known.get_mut(statement) else {
@@ -156,7 +156,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         entry.is_none_or(|entry| entry.types_seen.is_empty() || entry.types.as_ref() == types)
     }
 
-    /// An EXECUTE failed before or while the server read its types: they are sent again.
+    /// An EXECUTE failed before or while the server read its types: the next one sends them again.
     pub fn unbind(&mut self, statement: &S) {
         if let Some(entry) = self.known.get_mut(statement) {
             entry.types = None;
@@ -173,12 +173,12 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         Some(entry.id)
     }
 
-    /// Forgets those at rest. Returns their ids, for COM_STMT_CLOSE.
+    /// Forgets the statements at rest. Returns their ids, for COM_STMT_CLOSE.
     pub fn take_at_rest(&mut self) -> Vec<BackendStatementId> {
         std::iter::from_fn(|| self.evict()).collect()
     }
 
-    /// Forgets all: COM_RESET_CONNECTION and COM_CHANGE_USER close them in the server.
+    /// Forgets all statements: COM_RESET_CONNECTION and COM_CHANGE_USER close them in the server.
     pub fn clear(&mut self) {
         self.known.clear();
         self.at_rest.clear();
@@ -189,12 +189,12 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
         self.known.get(statement).map(|entry| entry.id)
     }
 
-    /// How many are prepared.
+    /// How many statements are prepared.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether none is.
+    /// Whether no statement is prepared.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }

@@ -12,7 +12,7 @@ use system::HashKeys;
 pub struct Text(Rc<Inner>);
 
 struct Inner {
-    /// Keyed, so that nobody can choose texts that collide. Equal hashes prove nothing all the
+    /// Keyed, so that clients cannot choose texts that collide. Equal hashes prove nothing all the
     /// same: the bytes are compared.
     hash: u64,
     bytes: Box<[u8]>,
@@ -54,7 +54,7 @@ pub struct Texts {
     keys: HashKeys,
     /// The count at which unused texts are looked for again.
     sweep_at: usize,
-    /// How long they are together.
+    /// The length of all texts, in bytes.
     bytes: usize,
     /// The sum at which unused texts are looked for again.
     sweep_at_bytes: usize,
@@ -65,7 +65,7 @@ const FEW: usize = 64;
 const FEW_BYTES: usize = 1 << 20;
 
 impl Texts {
-    /// Has none yet. Clients choose texts, so they are hashed with these keys.
+    /// A table without texts. Clients choose texts, so they are hashed with these keys.
     pub fn new(keys: HashKeys) -> Self {
         Self {
             known: HashSet::new(),
@@ -76,7 +76,7 @@ impl Texts {
         }
     }
 
-    /// The text with these bytes.
+    /// Returns the text with these bytes.
     pub fn intern(&mut self, bytes: &[u8]) -> Text {
         let text = Text(Rc::new(Inner {
             hash: self.keys.hash_one(bytes),
@@ -94,22 +94,22 @@ impl Texts {
         text
     }
 
-    /// How many are held, some of them perhaps unused.
+    /// How many texts are held, some of them perhaps unused.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// How long they are together, some of them perhaps unused.
+    /// The length of all texts in bytes, some of them perhaps unused.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether none is held.
+    /// Whether no text is held.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// Drops those that nobody else has; waits for as many new ones before it is done again.
+    /// Drops texts that have no other holder. The next sweep comes after as many new texts.
     pub fn sweep(&mut self) {
         self.known.retain(|text| Rc::strong_count(&text.0) > 1);
         self.bytes = self.known.iter().map(|text| text.bytes().len()).sum();

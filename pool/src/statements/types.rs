@@ -1,15 +1,15 @@
-//! Which types a statement's parameters have had.
+//! The types that a statement's parameters have had.
 
 use std::rc::Rc;
 
-/// Sets of types kept of one statement: usually there is one, or a few that differ by what was NULL.
+/// The number of sets kept for one statement: usually there is one, or a few that differ by what was NULL.
 const SETS_MAX: usize = 8;
 
 /// The sets of parameter types that a statement was executed with since it was prepared, the last one last.
 ///
-/// MySQL converts a value to the type that its parameter had before, if it thinks that fit, and to text that
-/// is no number that means 0. So a statement that others have executed is one's own only as far as they
-/// used the same types.
+/// MySQL converts a value to the type that its parameter had before, if it thinks that fit; text that is no
+/// number then becomes 0. So a client can share a statement that others have executed only as far as
+/// they used the same types.
 #[derive(Debug, Default)]
 pub struct TypesSeen {
     sets: Vec<Rc<[u8]>>,
@@ -18,7 +18,7 @@ pub struct TypesSeen {
 }
 
 impl TypesSeen {
-    /// An EXECUTE has these types.
+    /// Records the types of an EXECUTE.
     pub fn see(&mut self, types: &Rc<[u8]>) {
         if self.sets.last() == Some(types) {
             return;
@@ -31,12 +31,12 @@ impl TypesSeen {
         self.sets.push(Rc::clone(types));
     }
 
-    /// Whether all of them were seen in `other` too.
+    /// Whether all sets were seen in `other` too.
     pub fn is_within(&self, other: &Self) -> bool {
         !self.is_cut && self.sets.iter().all(|types| other.sets.contains(types))
     }
 
-    /// Whether there were none.
+    /// Whether there were no types.
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }

@@ -1,17 +1,17 @@
-//! ALTER TABLE statements that lead from one definition of a table to another.
+//! Builds the ALTER TABLE statements that turn one definition of a table into another.
 
 use super::table::{Element, Table, parse};
 
-/// What leads from one definition to another.
+/// The steps from one definition to another.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TableSteps {
     /// Statements, without semicolons.
     pub statements: Vec<String>,
-    /// What they leave as it is, and why.
+    /// What the statements do not change, and why.
     pub remarks: Vec<String>,
 }
 
-/// Types whose columns have the table's character set unless they say another.
+/// Types whose columns have the table's character set unless their definition names another.
 const OF_CHARACTERS: [&str; 7] = [
     "char",
     "varchar",
@@ -22,7 +22,7 @@ const OF_CHARACTERS: [&str; 7] = [
     "enum",
 ];
 
-/// The steps for a table with this name, as it is quoted. The definitions are those of SHOW CREATE TABLE.
+/// Returns the steps for a table. `name` is quoted. The definitions are the output of SHOW CREATE TABLE.
 pub fn change_table(name: &str, before: &str, after: &str) -> TableSteps {
     let mut steps = TableSteps::default();
     let (Some(old), Some(new)) = (parse(before), parse(after)) else {
@@ -34,12 +34,14 @@ pub fn change_table(name: &str, before: &str, after: &str) -> TableSteps {
         let text = clauses.join(",\n  ");
         (!text.is_empty()).then(|| format!("ALTER TABLE {name}\n  {text}"))
     };
-    // Columns without a character set of their own take that of the table, which is to be the new one then.
+    // Set the table's options first: a column without its own character set takes the table's, which must be the
+    // new one.
     let options = options(&old, &new, &mut steps.remarks);
     let is_recoded = ["DEFAULT CHARSET", "COLLATE"]
         .iter()
         .any(|it| old.option(it) != new.option(it));
-    // An index cannot go while a foreign key needs it; a constraint's name is free only after its statement.
+    // Drop foreign keys first, because an index that a foreign key needs cannot be dropped. Add constraints last,
+    // because a dropped constraint's name is free only after its statement.
     let dropped = without(&old.foreign_keys, &new.foreign_keys);
     let first = dropped
         .map(|key| format!("DROP FOREIGN KEY {}", key.name))
@@ -69,7 +71,7 @@ pub fn change_table(name: &str, before: &str, after: &str) -> TableSteps {
     steps
 }
 
-/// Those of the first that are not in the second as they are.
+/// Returns the elements of the first list that the second list does not contain unchanged.
 fn without<'a>(
     all: &'a [Element<'a>],
     other_elements: &'a [Element<'a>],
@@ -82,7 +84,7 @@ fn find<'a>(all: &[Element<'a>], name: &str) -> Option<Element<'a>> {
     all.iter().find(|element| element.name == name).copied()
 }
 
-/// Checks, indexes and columns that go.
+/// Returns clauses that drop checks, indexes and columns.
 fn drops(old: &Table<'_>, new: &Table<'_>) -> Vec<String> {
     let mut clauses: Vec<String> = Vec::new();
     clauses
@@ -99,7 +101,7 @@ fn drops(old: &Table<'_>, new: &Table<'_>) -> Vec<String> {
     clauses
 }
 
-/// Columns that come, change or move. Those that stay in order are not moved.
+/// Returns clauses for columns that are added, changed or moved. As few columns as possible are moved.
 fn columns(old: &Table<'_>, new: &Table<'_>, is_recoded: bool) -> Vec<String> {
     let place = |name: &str| old.columns.iter().position(|column| column.name == name);
     let kept: Vec<usize> = new
@@ -140,9 +142,10 @@ fn is_of_characters(column: &Element<'_>) -> bool {
     kind.is_some_and(|kind| OF_CHARACTERS.contains(&kind) || kind == "set")
 }
 
-/// The longest part of a sequence of different numbers that rises.
+/// Returns the longest increasing subsequence.
 fn longest_rise(numbers: &[usize]) -> Vec<usize> {
-    // For each number: the length of the longest rise that ends with it, and the place before it in that.
+    // For each number: the length of the longest increasing subsequence that ends with it, and its previous index
+    // there.
     let mut ends: Vec<(usize, Option<usize>)> = Vec::new();
     for (at, number) in numbers.iter().enumerate() {
         let before = (0..at)
@@ -159,7 +162,7 @@ fn longest_rise(numbers: &[usize]) -> Vec<usize> {
     rise
 }
 
-/// Options that are set anew. Those that are no longer set get the default where it can be written.
+/// Returns the clause for changed options. Options that are gone get their default, if SQL has a way to write it.
 fn options(old: &Table<'_>, new: &Table<'_>, remarks: &mut Vec<String>) -> Vec<String> {
     let is_of_charset =
         |option: &Element<'_>| ["DEFAULT CHARSET", "COLLATE"].contains(&option.name);
@@ -167,7 +170,7 @@ fn options(old: &Table<'_>, new: &Table<'_>, remarks: &mut Vec<String>) -> Vec<S
         .map(|option| option.text)
         .collect();
     if without(&new.options, &old.options).any(is_of_charset) {
-        // A collation goes with its character set.
+        // A collation can only be set together with its character set.
         set.extend(
             new.options
                 .iter()
@@ -191,7 +194,7 @@ fn options(old: &Table<'_>, new: &Table<'_>, remarks: &mut Vec<String>) -> Vec<S
                     option.text, option.name
                 ));
             }
-            // Left out where it is that of the character set.
+            // SHOW CREATE TABLE omits the collation if it is the default of the character set.
             "COLLATE" => (),
             _ => remarks.push(format!("the option {} stays", option.text)),
         }

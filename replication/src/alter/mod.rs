@@ -1,7 +1,7 @@
-//! Statements that lead from one state of schemas to another: `pilotfish schema diff --sql`.
+//! Builds the statements that turn one state of schemas into another: `pilotfish schema diff --sql`.
 //!
-//! The order is one in which a server takes them: views and programs that go, tables that go, schemas, tables that come,
-//! tables that change, then views and programs that come or change. Foreign keys are not checked meanwhile.
+//! The statements are in an order that a server accepts: drop views and programs, drop tables, schemas, create
+//! tables, alter tables, create views and programs. Foreign key checks are off meanwhile.
 
 mod change_table;
 pub mod table;
@@ -16,7 +16,7 @@ use change_table::change_table;
 /// An object before and after.
 type Pair<'a> = [Option<&'a ObjectVersion>; 2];
 
-/// The script, for the command-line clients of both families. What it does not do stands in comments.
+/// Returns the script for the command-line clients of both families. Comments in it name the changes that it omits.
 pub fn migration(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
     let mut pairs: BTreeMap<(&str, &str, &str), Pair<'_>> = BTreeMap::new();
     for (side, objects) in [before, after].into_iter().enumerate() {
@@ -43,10 +43,10 @@ pub fn migration(before: &[ObjectVersion], after: &[ObjectVersion]) -> String {
     script.whole()
 }
 
-/// An object of a step.
+/// An object with its two versions.
 type DefinitionPair<'a> = (&'a ObjectVersion, Pair<'a>);
 
-/// The same objects; views come last, each behind the views whose names are in its definition.
+/// Orders the objects: views come last, each after the views that its definition names.
 fn views_last(objects: Vec<DefinitionPair<'_>>) -> Vec<DefinitionPair<'_>> {
     let is_view = |(object, _): &DefinitionPair<'_>| object.kind == "view";
     let (mut waiting, mut ordered): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_view);
@@ -60,7 +60,7 @@ fn views_last(objects: Vec<DefinitionPair<'_>>) -> Vec<DefinitionPair<'_>> {
         let (mut free, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_free);
         waiting = rest;
         if free.is_empty() {
-            // A column has the name of a view.
+            // Some column has the name of a waiting view, so the order cannot be decided; take all that are left.
             free.append(&mut waiting);
         }
         for (view, _) in &free {
@@ -71,7 +71,7 @@ fn views_last(objects: Vec<DefinitionPair<'_>>) -> Vec<DefinitionPair<'_>> {
     ordered
 }
 
-/// The names in backticks, with them. SHOW CREATE VIEW writes all names so.
+/// Returns the quoted names, with their backticks. SHOW CREATE VIEW quotes all names.
 fn quoted_names(definition: &str) -> impl Iterator<Item = &str> {
     let ticks = definition.match_indices('`').map(|(at, _)| at);
     let mut ticks = ticks.collect::<Vec<_>>().into_iter();
@@ -79,7 +79,7 @@ fn quoted_names(definition: &str) -> impl Iterator<Item = &str> {
         .filter_map(|(begin, end)| definition.get(begin..=end))
 }
 
-/// One pass over the objects.
+/// One pass over the objects: which kinds it takes, and what it does with each object.
 struct AlterPass {
     takes: fn(&str) -> bool,
     does: fn(&mut Script, &ObjectVersion, Pair<'_>),
@@ -117,7 +117,7 @@ const PASSES: [AlterPass; 6] = [
     },
 ];
 
-/// Tables and sequences hold rows or numbers. Everything else is a text.
+/// Whether the object holds data. All other kinds consist of their definition only.
 fn is_relation(kind: &str) -> bool {
     matches!(kind, "table" | "sequence")
 }
@@ -126,7 +126,7 @@ fn is_program(kind: &str) -> bool {
     !is_relation(kind) && !matches!(kind, "schema" | "account")
 }
 
-/// A program that changes goes, too, and is made again.
+/// Drops an object that no longer exists. Programs that change are dropped, too, and created again later.
 fn drop_it(script: &mut Script, object: &ObjectVersion, [old, new]: Pair<'_>) {
     if old.is_some() && (new.is_none() || is_program(&object.kind)) {
         let kind = object.kind.to_ascii_uppercase();
@@ -183,13 +183,13 @@ fn make_or_change(script: &mut Script, object: &ObjectVersion, [old, new]: Pair<
     }
 }
 
-/// Gives a sequence its new limits. The next number stays.
+/// Gives a sequence its new limits. Its next number stays as it is.
 fn change_sequence(script: &mut Script, object: &ObjectVersion, definition: &str) {
     let name = quoted(&object.name);
     let options = definition
         .strip_prefix("CREATE SEQUENCE ")
         .and_then(|it| it.strip_prefix(&*name));
-    // The storage engine and the comment are those of a table.
+    // ALTER SEQUENCE does not accept the table options ENGINE and COMMENT.
     let options = options.and_then(|it| it.split(" ENGINE=").next());
     match options {
         Some(options) => script.statement(object, &format!("ALTER SEQUENCE {name}{options}")),
@@ -205,7 +205,7 @@ fn make_again(script: &mut Script, object: &ObjectVersion, [_, new]: Pair<'_>) {
     }
 }
 
-/// The text as it grows.
+/// The script that is being built.
 #[derive(Default)]
 struct Script {
     text: String,
@@ -214,7 +214,7 @@ struct Script {
 }
 
 impl Script {
-    /// A statement in the object's schema.
+    /// Adds a statement that is executed in the object's schema.
     fn statement(&mut self, object: &ObjectVersion, text: &str) {
         if self.schema.as_ref() != Some(&object.schema) {
             self.plain(&format!("USE {}", quoted(&object.schema)));
@@ -226,7 +226,7 @@ impl Script {
     fn plain(&mut self, text: &str) {
         // Writing to a string cannot fail.
         let _ = match text.contains(';') {
-            // The clients would end the statement there.
+            // Otherwise the command-line clients would end the statement at the semicolon.
             true => writeln!(self.text, "DELIMITER ;;\n{text};;\nDELIMITER ;"),
             false => writeln!(self.text, "{text};"),
         };

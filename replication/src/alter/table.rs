@@ -1,9 +1,9 @@
-//! A table's definition, as SHOW CREATE TABLE prints it, in parts.
+//! Parses a table's definition, as SHOW CREATE TABLE prints it.
 
-/// The parts of a definition. The session that asked has `NO_BACKSLASH_ESCAPES`, so quotes are doubled and nothing else.
+/// The parts of a definition. It was read with `NO_BACKSLASH_ESCAPES`, so quotes within quotes are doubled.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Table<'a> {
-    /// The columns in order: name without quotes, then the whole line.
+    /// The columns in the table's order: the name as it is quoted, and the whole line.
     pub columns: Vec<Element<'a>>,
     /// Indexes; the primary key has no name.
     pub keys: Vec<Element<'a>>,
@@ -11,24 +11,24 @@ pub struct Table<'a> {
     pub foreign_keys: Vec<Element<'a>>,
     /// CHECK constraints.
     pub checks: Vec<Element<'a>>,
-    /// Whatever else stands between the parentheses: `PERIOD FOR SYSTEM_TIME …`.
+    /// Other elements between the parentheses, such as `PERIOD FOR SYSTEM_TIME …`.
     pub other_elements: Vec<&'a str>,
-    /// `ENGINE=InnoDB`, `DEFAULT CHARSET=utf8mb4`, each with its name.
+    /// Options such as `ENGINE=InnoDB` and `DEFAULT CHARSET=utf8mb4`, each with its name.
     pub options: Vec<Element<'a>>,
-    /// `PARTITION BY …`, with the comment around it.
+    /// `PARTITION BY …`, with the comment that surrounds it.
     pub partitions: Option<&'a str>,
 }
 
 /// A named part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// Its name: as it is quoted, or a keyword.
+    /// The quoted name, or a keyword.
     pub name: &'a str,
-    /// All of it.
+    /// The whole text of the part.
     pub text: &'a str,
 }
 
-/// Takes a definition apart; none if it is not what SHOW CREATE TABLE prints.
+/// Parses a definition; none if SHOW CREATE TABLE does not print such a text.
 pub fn parse(definition: &str) -> Option<Table<'_>> {
     let open = find(definition, '(')?;
     let body = &definition[open + 1..];
@@ -64,21 +64,21 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The text of an option.
+    /// Returns the text of an option.
     pub fn option(&self, name: &str) -> Option<&'a str> {
         let found = self.options.iter().find(|option| option.name == name);
         found.map(|option| option.text)
     }
 }
 
-/// The first name in backticks, with them.
+/// Returns the first name in backticks, with the backticks.
 fn quoted_name(text: &str) -> Option<&str> {
     let begin = text.find('`')?;
     let length = quoted_length(&text[begin..]);
     text.get(begin..begin + length)
 }
 
-/// Where partitions begin in what stands behind the columns.
+/// Returns where the partitions begin in the text after the columns.
 fn partitions(tail: &str) -> Option<usize> {
     let mut words = UnquotedChars::of(tail);
     words.find_map(|(at, _)| {
@@ -88,7 +88,7 @@ fn partitions(tail: &str) -> Option<usize> {
     })
 }
 
-/// Options such as `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COMMENT='a b'`.
+/// Parses options such as `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COMMENT='a b'`.
 fn options_of(text: &str) -> Option<Vec<Element<'_>>> {
     let mut options = Vec::new();
     let mut rest = text;
@@ -112,13 +112,13 @@ fn options_of(text: &str) -> Option<Vec<Element<'_>>> {
     Some(options)
 }
 
-/// Where a character stands outside of quotes and inner parentheses; a closing parenthesis is that of the text itself.
+/// Finds a character outside quotes and inner parentheses. The text's own closing parenthesis can be found.
 fn find(text: &str, wanted: char) -> Option<usize> {
     let mut places = UnquotedChars::of(text);
     places.find_map(|(at, character)| (character == wanted).then_some(at))
 }
 
-/// The pieces between a separator outside of quotes and parentheses.
+/// Splits a text at a separator outside quotes and parentheses.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut begin = 0;
@@ -132,7 +132,7 @@ fn split(text: &str, separator: char) -> Vec<&str> {
     pieces
 }
 
-/// The characters outside of quotes and inner parentheses, with their places. The opening parenthesis is one of them.
+/// The characters outside quotes and inner parentheses, with their offsets. Includes each opening parenthesis.
 struct UnquotedChars<'a> {
     text: &'a str,
     at: usize,
@@ -143,7 +143,7 @@ impl<'a> UnquotedChars<'a> {
         Self { text, at: 0 }
     }
 
-    /// How long the parentheses are that begin here, with both.
+    /// Returns the length of the parenthesised text that begins here, with both parentheses.
     fn parentheses(&self) -> usize {
         let rest = &self.text[self.at..];
         let mut depth = 0_usize;
@@ -183,7 +183,7 @@ impl Iterator for UnquotedChars<'_> {
     }
 }
 
-/// How long the quoted text is that begins here, with its quotes; a doubled quote is part of it.
+/// Returns the length of the quoted text that begins here, with its quotes. A doubled quote is part of the text.
 fn quoted_length(text: &str) -> usize {
     let Some(quote) = text.chars().next() else {
         return 0;

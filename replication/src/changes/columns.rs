@@ -1,11 +1,11 @@
-//! The columns of a table by its definition, for tables whose names and signs the server does not send.
+//! The columns of a table according to its definition. Needed if the server sends no names and signs of columns.
 
 use binlog::{Column, ColumnType, KeyColumn, NativeType, TableMap};
 
 use super::value::BINARY;
 use crate::alter::table::{Element, parse};
 
-/// A collation whose character set is ASCII. It stands for character sets that are not known here.
+/// A collation whose character set is ASCII. Used for character sets that this code does not know.
 const ASCII: u16 = 11;
 
 /// A column as SHOW CREATE TABLE prints it.
@@ -23,13 +23,13 @@ pub struct DeclaredColumn {
 /// A table as SHOW CREATE TABLE prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredTable {
-    /// In order.
+    /// The columns in the table's order.
     columns: Vec<DeclaredColumn>,
     /// The columns of the primary key, by their numbers; empty if there is none.
     primary_key: Vec<KeyColumn>,
 }
 
-/// The table of a definition; none if it is not what SHOW CREATE TABLE or SHOW CREATE SEQUENCE prints.
+/// Parses a definition; none if neither SHOW CREATE TABLE nor SHOW CREATE SEQUENCE prints such a text.
 pub fn declared_table(definition: &str) -> Option<DeclaredTable> {
     if let Some(behind) = definition.strip_prefix("CREATE SEQUENCE ") {
         return Some(declared_sequence(behind));
@@ -45,7 +45,7 @@ pub fn declared_table(definition: &str) -> Option<DeclaredTable> {
         .iter()
         .any(|it| it.starts_with("PERIOD FOR SYSTEM_TIME"));
     if table.option("WITH SYSTEM VERSIONING").is_some() && !has_period {
-        // MariaDB adds two columns that it does not print.
+        // For such a table MariaDB adds two columns that SHOW CREATE TABLE does not print.
         columns.extend(["row_start", "row_end"].map(|name| DeclaredColumn {
             name: name.to_owned(),
             type_name: "timestamp".to_owned(),
@@ -95,7 +95,7 @@ fn declared_sequence(behind: &str) -> DeclaredTable {
     }
 }
 
-/// The table with all that its definition says; none if the definition is not that of this table.
+/// Returns the table with the names, signs and so on of its definition; none if the definition is of another table.
 pub fn complete(map: &TableMap, declared: &DeclaredTable) -> Option<TableMap> {
     let columns = &declared.columns;
     let fits = map.columns.len() == columns.len()
@@ -125,12 +125,12 @@ pub fn complete(map: &TableMap, declared: &DeclaredTable) -> Option<TableMap> {
     Some(table)
 }
 
-/// Whether the server has sent all that rows need: names, and with them signs and character sets.
+/// Whether the server has sent all data that rows need: names, and with them signs and character sets.
 pub fn is_complete(map: &TableMap) -> bool {
     map.has_names()
 }
 
-/// Whether the bytes of a column may stand for a type of MariaDB that the server does not tell from bytes.
+/// Whether a column may have a MariaDB type that TABLE_MAP events show as plain bytes, such as UUID.
 pub fn may_have_native(map: &TableMap) -> bool {
     map.columns.iter().any(|it| {
         let has_bytes = it.collation == Some(BINARY);
@@ -209,20 +209,20 @@ fn first_word(text: &str) -> &str {
     text.split(' ').next().unwrap_or_default()
 }
 
-/// MariaDB prints `/*M!100301 COMPRESSED*/` behind a type.
+/// Skips a comment such as `/*M!100301 COMPRESSED*/`, which MariaDB prints after a type.
 fn behind_comment(text: &str) -> &str {
     let inner = text.strip_prefix("/*");
     let behind = inner.and_then(|it| it.split_once("*/"));
     behind.map_or(text, |(_, behind)| behind.trim_start())
 }
 
-/// What stands in the parentheses behind a type, and what comes behind them.
+/// Returns the text in the parentheses after a type, and the text after them.
 fn arguments(text: &str) -> (&str, &str) {
     let Some(inner) = text.strip_prefix('(') else {
         return ("", text);
     };
     let mut is_quoted = false;
-    // A doubled quote ends the text and begins it again.
+    // A doubled quote switches `is_quoted` off and on again.
     let end = inner.find(|it| {
         is_quoted ^= it == '\'';
         it == ')' && !is_quoted
@@ -250,7 +250,7 @@ fn unquoted(text: &str, quote: char) -> String {
     inner.unwrap_or(text).replace(&doubled, &quote.to_string())
 }
 
-/// A collation of the column's character set; none if the type has none.
+/// Returns a collation of the column's character set; none if the type has no character set.
 fn collation(type_name: &str, charset: &str) -> Option<u16> {
     match type_name {
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" => {}
@@ -272,7 +272,7 @@ fn collation(type_name: &str, charset: &str) -> Option<u16> {
 }
 
 impl DeclaredColumn {
-    /// The type that bytes in the log stand for.
+    /// The MariaDB type that the log shows as plain bytes.
     fn native(&self, column_type: ColumnType) -> Option<NativeType> {
         Some(match self.type_name.as_str() {
             "uuid" => NativeType::Uuid,
@@ -283,7 +283,7 @@ impl DeclaredColumn {
         })
     }
 
-    /// Whether a column of the log may be this one.
+    /// Whether a column of the log may be this declared column.
     fn fits(&self, column: &Column) -> bool {
         let has_name = column.name.as_ref().is_none_or(|it| *it == self.name);
         let has_sign = column.is_unsigned.is_none_or(|it| it == self.is_unsigned);
@@ -301,7 +301,7 @@ impl DeclaredColumn {
             && has_name
     }
 
-    /// The types that the log may have for it; none if the type is not known here.
+    /// The types that the log may show for the column; none if this code does not know the declared type.
     fn types(&self) -> Option<&'static [ColumnType]> {
         Some(match self.type_name.as_str() {
             "tinyint" => &[ColumnType::TINY],

@@ -1,4 +1,4 @@
-//! Why changes cannot be read, or not any more.
+//! The errors that end a reader of changes, or keep it from beginning.
 
 use crate::position::Position;
 use crate::relay::ReadError;
@@ -6,43 +6,43 @@ use crate::relay::ReadError;
 /// Why a reader of changes cannot begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeRefusal {
-    /// There is no such stream.
+    /// The stream does not exist.
     #[error("{0}")]
     NoStream(String),
-    /// The relay has no file yet.
+    /// The stream has no relay file yet.
     #[error(
         "the stream of cluster \"{0}\" has not begun to keep transactions yet: the proxy has not reached the server. Try \
          again"
     )]
     NotBegun(String),
-    /// The position is none.
+    /// The text is not a valid position.
     #[error("from = \"{text}\" is no position of the cluster's servers: {reason}")]
     BadPosition {
-        /// What was given.
+        /// The text of the request.
         text: String,
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         reason: String,
     },
-    /// The relay files have lost what comes next.
+    /// The relay files no longer contain the next transactions.
     #[error(
         "the relay files do not hold all transactions behind this position any more. The missing ones are {missing}. Read \
          the tables anew, and go on with from=now, or with from=oldest if that is enough. relay_bytes_max and \
          relay_age_max say how long transactions stay"
     )]
     Deleted {
-        /// What is missing.
+        /// The missing transactions.
         missing: Position,
     },
-    /// The position is ahead of the relay.
+    /// The position has transactions that the relay files lack.
     #[error(
         "the position has transactions that the relay files do not have yet: {0}. Wait until SHOW REPLICATION shows them, \
          or use a position of this cluster"
     )]
     Ahead(Position),
-    /// All places are taken.
+    /// The maximum number of readers is reached.
     #[error("{0} clients read changes already (http.change_readers_max)")]
     TooMany(usize),
-    /// The system has no thread, or the history cannot be opened.
+    /// A thread cannot be started, or the history cannot be opened.
     #[error("changes cannot be read: {0}")]
     System(String),
 }
@@ -50,10 +50,10 @@ pub enum ChangeRefusal {
 /// Why a stream of changes ends.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// Nobody reads any more.
+    /// The reader has disconnected, or the sink must end.
     #[error("nobody reads the changes any more")]
     Gone,
-    /// The relay cannot be read.
+    /// The relay files cannot be read.
     #[error(transparent)]
     Relay(#[from] ReadError),
     /// An event is damaged.
@@ -70,15 +70,15 @@ pub enum ChangeError {
          leaves this transaction out"
     )]
     UnknownColumns(String),
-    /// The stream's settings have changed, and the place cannot be found again.
+    /// The reader cannot begin, or cannot find its place again after the stream's settings have changed.
     #[error("{0}")]
     Refused(#[from] ChangeRefusal),
     /// The file that gets the changes cannot be written.
     #[error("{target} cannot be written: {error}")]
     Io {
-        /// Which file.
+        /// The path of the file.
         target: String,
-        /// The system's words.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// Kafka does not take the changes.
@@ -90,7 +90,7 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
-    /// In one word, for programs.
+    /// The name of the error, for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Gone => "gone",

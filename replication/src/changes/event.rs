@@ -1,4 +1,4 @@
-//! One change as JSON, in the shape of Debezium's events: before, after, source, transaction, op, ts_ms.
+//! Writes one change as JSON, in the shape of Debezium's events: before, after, source, transaction, op, ts_ms.
 
 use std::fmt::Write as _;
 
@@ -7,68 +7,68 @@ use route::Family;
 
 use super::value::{put_text, put_value};
 
-/// What all events of a stream have in common.
+/// The facts that all events of a stream share.
 #[derive(Debug, Clone)]
 pub struct StreamOrigin {
-    /// Whose servers' changes these are.
+    /// The family of the stream's servers.
     pub family: Family,
     /// The cluster.
     pub cluster: String,
 }
 
-/// Where an event comes from.
+/// The origin of an event.
 #[derive(Debug, Clone)]
 pub struct Source<'a> {
     /// The stream.
     pub origin: &'a StreamOrigin,
-    /// When it was committed, or written, in milliseconds since 1970.
+    /// When the transaction was committed, or the event was written, in milliseconds since 1970.
     pub time_ms: i64,
-    /// The schema; empty for none.
+    /// The schema; empty if there is none.
     pub schema: &'a str,
-    /// The table; none if the event is not about one.
+    /// The table; none if the event is not about a table.
     pub table: Option<&'a str>,
-    /// The server that executed it first.
+    /// The id of the server that executed the transaction first.
     pub server_id: u32,
-    /// The transaction.
+    /// The GTID of the transaction.
     pub gtid: &'a str,
-    /// The relay file.
+    /// The name of the relay file.
     pub file: &'a str,
-    /// Where the event of the relay file begins.
+    /// The offset of the event in the relay file.
     pub offset: u64,
-    /// Which of the changes in that event it is, from 0.
+    /// The number of this change within that event, from 0.
     pub row: u64,
-    /// The connection that executed it, if the log says so.
+    /// The id of the connection that executed it, if the log contains that.
     pub thread: Option<u32>,
 }
 
-/// The event's place among those of its transaction that a reader gets, from 1.
+/// The event's number within its transaction, counted from 1 over the events that the reader gets.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {
-    /// Among all.
+    /// The number among all of these events.
     pub total: u64,
-    /// Among those of its table.
+    /// The number among these events of its table.
     pub of_table: u64,
 }
 
-/// What has happened.
+/// An event that is not about rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// A statement has changed objects: its text, and the objects as `kind` and name.
     Ddl {
-        /// Without passwords.
+        /// The statement, without passwords.
         statement: String,
         /// `ALTER TABLE`
         kind: String,
         /// `shop.orders`
         objects: Vec<String>,
     },
-    /// A statement stands in the log instead of rows.
+    /// The log contains a statement in place of rows.
     Statement(String),
     /// The server has lost changes.
     Incident(String),
 }
 
-/// A row. The object has no end yet: the position follows.
+/// Returns a row change. The JSON object is not closed yet: [`put_position`] closes it.
 pub fn row_event(
     change: &RowChange<'_>,
     table: &TableMap,
@@ -94,14 +94,14 @@ pub fn row_event(
     out
 }
 
-/// A table that was truncated, likewise.
+/// Returns the event for a truncated table, also without its end.
 pub fn truncate_event(source: &Source<'_>, order: Order, now_ms: i64) -> String {
     let mut out = String::from("{\"before\":null,\"after\":null");
     put_rest(&mut out, source, order, "t", now_ms);
     out
 }
 
-/// Something else, likewise.
+/// Returns the event for a note, also without its end.
 pub fn note_event(note: &Note, source: &Source<'_>, order: Order, now_ms: i64) -> String {
     let mut out = String::from("{");
     let op = match note {
@@ -143,21 +143,21 @@ pub fn note_event(note: &Note, source: &Source<'_>, order: Order, now_ms: i64) -
     out
 }
 
-/// Ends an event: whoever has it may go on behind this position.
+/// Ends an event with the position after which a reader that has the event may go on.
 pub fn put_position(out: &mut String, position: &str) {
     out.push_str(",\"position\":");
     put_text(out, position);
     out.push('}');
 }
 
-/// Nothing has changed, and a reader that comes again can begin at this position.
+/// Returns a heartbeat: nothing has changed, and a reader may connect again at this position.
 pub fn heartbeat(position: &str, now_ms: i64) -> String {
     let mut out = format!("{{\"op\":\"heartbeat\",\"ts_ms\":{now_ms}");
     put_position(&mut out, position);
     out
 }
 
-/// The stream ends.
+/// Returns the last event of a stream that fails.
 pub fn error_event(
     (kind, text): (&str, &str),
     position: &str,
@@ -175,7 +175,7 @@ pub fn error_event(
     out
 }
 
-/// A column that the image leaves out has not changed, so it has the value of the other image, if that has it.
+/// Appends a row image. If the image lacks a column, the column is unchanged, so the value of `unchanged` is used.
 fn put_row(out: &mut String, row: Option<&Row<'_>>, unchanged: Option<&Row<'_>>, table: &TableMap) {
     let Some(row) = row else {
         return out.push_str("null");
@@ -205,7 +205,7 @@ fn put_row(out: &mut String, row: Option<&Row<'_>>, unchanged: Option<&Row<'_>>,
     out.push('}');
 }
 
-/// The name of a column: its number, if the server has sent none.
+/// Appends the name of a column, or its number if the server has sent no name.
 pub fn put_name(out: &mut String, column: &Column, index: usize) {
     match &column.name {
         Some(name) => put_text(out, name),
@@ -215,8 +215,8 @@ pub fn put_name(out: &mut String, column: &Column, index: usize) {
     }
 }
 
-/// The document that changes make of the one in the other image (`binlog_row_value_options = PARTIAL_JSON`); none if the
-/// value is something else, or the other image lacks the document.
+/// Applies partial changes (`binlog_row_value_options = PARTIAL_JSON`) to the document of the other image. None if
+/// the value has no partial changes, or if the other image lacks the document.
 fn changed_document(value: &Value<'_>, before: Option<&Value<'_>>) -> Option<String> {
     match (value, before) {
         (Value::JsonChanges(changes), Some(Value::Json(document))) => {

@@ -1,14 +1,14 @@
-//! How changes are written: as lines, or as server-sent events whose id is the position.
+//! The formats of changes: lines, or server-sent events whose id is the position.
 
 use super::subscription::ChangeFormat;
 
-/// The id of an event behind which nothing has been had. A client that sends an empty id would begin at the end.
+/// The event id for an empty position. If a client sent an empty id, it would begin at the end.
 pub const OLDEST_POSITION: &str = "oldest";
 
-/// A JSON object a line.
+/// One JSON object per line.
 pub struct ChangeLines;
 
-/// What `EventSource` of browsers reads.
+/// The format that `EventSource` in browsers reads.
 pub struct ServerSentEvents;
 
 impl ChangeFormat for ChangeLines {
@@ -25,14 +25,14 @@ impl ChangeFormat for ChangeLines {
 impl ChangeFormat for ServerSentEvents {
     fn put_change(&self, out: &mut Vec<u8>, json: &str, position: &str) {
         put_id(out, position);
-        // JSON has no line feed outside of texts, and escapes those in texts.
+        // JSON has no line feed outside strings, and escapes it within strings.
         out.extend_from_slice(b"data: ");
         out.extend_from_slice(json.as_bytes());
         out.extend_from_slice(b"\n\n");
     }
 
     fn put_heartbeat(&self, out: &mut Vec<u8>, _: &str, position: &str) {
-        // An event without data changes the id only.
+        // An event without data only changes the client's last event id.
         out.extend_from_slice(b": nothing new\n");
         put_id(out, position);
         out.push(b'\n');

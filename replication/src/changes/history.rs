@@ -1,4 +1,4 @@
-//! What a table was at a position of its stream, by the schema history.
+//! Finds a table's definition at a position of its stream, in the schema history.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::position::{Gtid, Position};
 
-/// How long it is tried to read beside the writer.
+/// How long a read waits for the writer's locks.
 const TIMEOUT_BUSY: Duration = Duration::from_secs(15);
 
 /// The history of one stream.
@@ -20,28 +20,28 @@ pub struct History {
 /// A point of a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
-    /// The transactions up to and with the one that is read.
+    /// The transactions up to and including the one that is being read.
     pub had: &'a Position,
-    /// That one; none between two.
+    /// The transaction that is being read; none between two transactions.
     pub gtid: Option<&'a Gtid>,
     /// When the event was written, in microseconds since 1970.
     pub time: i64,
-    /// Whether that transaction itself has changed objects.
+    /// Whether that transaction has changed objects itself.
     pub has_changes: bool,
 }
 
-/// What the history says of a table at a moment.
+/// The history's answer about a table at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DefinitionLookup {
-    /// As SHOW CREATE TABLE or SHOW CREATE SEQUENCE prints it.
+    /// The definition, as SHOW CREATE TABLE or SHOW CREATE SEQUENCE prints it.
     Is(String),
-    /// The history does not know it.
+    /// The history does not know the definition.
     Unknown,
-    /// The history lacks changes that the definition may have in it already. It will have them soon.
+    /// The definition may already include changes that the history lacks. The history will have them soon.
     NotYet,
 }
 
-/// Changes that may give the name of a table to another one.
+/// Changes after which the name may belong to another table.
 const OF_TABLES: [&str; 8] = [
     "CREATE TABLE",
     "DROP TABLE",
@@ -53,7 +53,7 @@ const OF_TABLES: [&str; 8] = [
     "DROP DATABASE",
 ];
 
-/// Parts of statements that may give a table other columns of the same types, which row events would not show.
+/// Parts of statements that may give a table other columns of the same types. Row events would not show such a change.
 const OF_COLUMNS: [&str; 8] = [
     " CHANGE ",
     " RENAME ",
@@ -70,22 +70,22 @@ struct Version {
     definition: Option<String>,
     /// Whether it has rows: tables and sequences have them, views do not.
     has_rows: bool,
-    /// When it began, and the GTID of the change that made it, if both are known.
+    /// When the version began, and the GTID of the change that made it, if the history has a GTID.
     began: (i64, Option<String>),
-    /// The change that made it; none if it was read without one.
+    /// The id of the change that made the version; none if a stream's begin recorded it.
     made_by: Option<i64>,
     ended_by: Option<i64>,
-    /// The same of its end; none while it holds.
+    /// When the version ended, and the GTID of the change; none while the version is current.
     ended: Option<(i64, Option<String>)>,
-    /// Where the server's log ended when the server was asked, if that is known.
+    /// The end of the server's log when the definition was read, if that is known.
     read_at: Option<Position>,
 }
 
 impl History {
-    /// Opens the database of that source for reading.
+    /// Opens the history database for reading.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn open(source: &str, stream: &str, family: Family) -> rusqlite::Result<Self> {
         let database = Connection::open(source)?;
         database.busy_timeout(TIMEOUT_BUSY)?;
@@ -96,15 +96,15 @@ impl History {
         })
     }
 
-    /// Of which family the servers are.
+    /// The family of the stream's servers.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// The transactions whose changes of objects are in the history; none if it is not known.
+    /// Returns the transactions whose changes the history contains; none if that is not known.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn position(&self) -> rusqlite::Result<Option<Position>> {
         let text = "SELECT position FROM streams WHERE name = ?1";
         let row = self.database.query_row(text, [&self.stream], |row| {
@@ -115,10 +115,10 @@ impl History {
         Ok(text.and_then(|it| Position::parse(self.family, &it).ok()))
     }
 
-    /// The definition of a table at a moment, by a history that has the changes up to `position`.
+    /// Returns the definition of a table at a moment. The history contains the changes up to `position`.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn definition_at(
         &self,
         table: (&str, &str),
@@ -128,7 +128,7 @@ impl History {
         let versions = self.versions(table)?;
         let first = versions.len().saturating_sub(1);
         let holding = versions.into_iter().enumerate().find_map(|(index, it)| {
-            // The first reading of all objects comes a little behind the begin of the stream.
+            // When a stream begins, its definitions are read shortly after its position, so their time may be later.
             let is_first_reading = index == first && it.made_by.is_none();
             (is_first_reading || self.is_past(&it.began, moment)).then_some(it)
         });
@@ -151,8 +151,8 @@ impl History {
         Ok(definition.unwrap_or(DefinitionLookup::Unknown))
     }
 
-    /// Whether a version may already be what a later change has made of the table: the server was asked when that had
-    /// taken place, too.
+    /// Whether the version's definition may include a change after the moment, because the server was asked after
+    /// that change.
     fn may_be_late(
         &self,
         table: (&str, &str),
@@ -173,7 +173,8 @@ impl History {
             }
             match &version.read_at {
                 Some(read_at) if !self.has(read_at, &change.happened) => return Ok(false),
-                // Without that only another definition shows that the server was asked before.
+                // Without `read_at`, only a change that ended the version proves that the server was asked before
+                // that change.
                 None if version.ended_by == Some(id) => return Ok(false),
                 _ => {}
             }
@@ -184,14 +185,14 @@ impl History {
         Ok(false)
     }
 
-    /// Whether a change is in a position; as far as the history knows the change's GTID.
+    /// Whether a position contains a change. True if the history has no GTID of the change.
     fn has(&self, position: &Position, (_, gtid): &(i64, Option<String>)) -> bool {
         let gtid = gtid.as_deref();
         let change = gtid.and_then(|it| Position::parse(self.family, it).ok());
         change.is_none_or(|it| position.missing(&it).is_none())
     }
 
-    /// The versions of whatever has had a table's name, the newest first.
+    /// Returns all versions of objects with the table's name, the newest first.
     fn versions(&self, (schema, table): (&str, &str)) -> rusqlite::Result<Vec<Version>> {
         let mut statement = self.database.prepare_cached(
             "SELECT v.definition, v.kind, v.since, made.gtid, v.made_by, v.until, ended.gtid, \
@@ -219,7 +220,7 @@ impl History {
         rows.collect()
     }
 
-    /// Whether a change is not behind a moment: by its GTID, or by its time if the history has no GTID of it.
+    /// Whether a change happened at or before a moment, by its GTID, or by its time if the history has no GTID.
     fn is_past(&self, (time, gtid): &(i64, Option<String>), moment: Moment<'_>) -> bool {
         let gtid = gtid.as_deref();
         let change = gtid.and_then(|it| Position::parse(self.family, it).ok());
@@ -230,14 +231,14 @@ impl History {
     }
 }
 
-/// A change behind the one that made a version.
+/// A change after the one that made a version.
 struct LaterChange {
-    /// When, and its GTID.
+    /// The time and the GTID of the change.
     happened: (i64, Option<String>),
     kind: String,
     /// Schema and name of the object that its statement names first.
     first: (Option<String>, Option<String>),
-    /// The others, as `shop.orders, shop.lines`.
+    /// The other objects, such as `shop.orders, shop.lines`.
     others: Option<String>,
     statement: String,
 }
@@ -253,7 +254,7 @@ impl LaterChange {
         })
     }
 
-    /// Whether the table may have other columns behind it, of the same types as before.
+    /// Whether the change may give the table other columns of the same types.
     fn may_give_other_columns(&self, (schema, table): (&str, &str)) -> bool {
         let is = |own: &Option<String>, name: &str| {
             own.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(name))
@@ -269,7 +270,7 @@ impl LaterChange {
         };
         let parts: &[&str] = match self.kind.as_str() {
             "ALTER TABLE" => &OF_COLUMNS,
-            // Another type of its numbers.
+            // AS changes the type of a sequence's numbers.
             "ALTER SEQUENCE" => &[" AS "],
             kind => return is_named && OF_TABLES.contains(&kind),
         };

@@ -5,8 +5,8 @@ use binlog::{RowChange, TableMap};
 use super::event::put_name;
 use super::value::put_value;
 
-/// The values of the primary key as an object, as they are after the change; none if the table has no primary key, or the
-/// key or a value of it is not known.
+/// Returns the values of the primary key after the change, as a JSON object. None if the table has no primary key,
+/// or if the key or one of its values is not known.
 pub fn row_key(change: &RowChange<'_>, table: &TableMap) -> Option<String> {
     if table.primary_key.is_empty() {
         return None;
@@ -15,7 +15,7 @@ pub fn row_key(change: &RowChange<'_>, table: &TableMap) -> Option<String> {
     let mut out = String::from("{");
     for (number, key) in table.primary_key.iter().enumerate() {
         let column = table.columns.get(key.column)?;
-        // An image may leave out a column that has not changed.
+        // An image may omit a column that has not changed, so look in the other image, too.
         let mut values = images.iter().flatten();
         let value = values.find_map(|it| it.values.get(key.column)?.as_ref())?;
         out.push_str(if number > 0 { "," } else { "" });

@@ -4,12 +4,12 @@
 //!   relay files ──► ChangeReader ──► Translator ──► change, position ──► Queue ──► a client over HTTP
 //!                                      │                              ├► ChangeFileWriter ──► a file
 //!                                      │                              └► KafkaWriter ──► topics of a Kafka cluster
-//!                                      └── KnownTables: as the server sends them, or by the schema history
+//!                                      └── TableCache: as the server sends them, or by the schema history
 //! ```
 //!
-//! Each reader has a thread of its own and reads the files by itself, so a slow one keeps nobody waiting. Changes come
-//! in the order of the log, each at least once. The position with each change is the one behind which a reader that has
-//! the change goes on: before the end of a transaction the position in front of it.
+//! Each reader has its own thread and reads the files itself, so a slow reader delays no other. Changes come in the
+//! order of the log, each at least once. Each change has the position after which a reader with that change goes
+//! on: before the end of a transaction this is the position before the transaction.
 
 mod columns;
 mod error;

@@ -1,4 +1,4 @@
-//! Reads the changes of a stream from its relay files, from a position on, as far as the files are durable.
+//! Reads the changes of a stream from its relay files: from a position up to the end of the durable part.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::relay::{Next, RelayLog, RelayReader, Start};
 /// The checksum of each event in relay files.
 const CHECKSUM: Checksum = Checksum::Crc32;
 
-/// A longer buffer is not kept from event to event.
+/// If the buffer for an event is longer than this, it is shrunk afterwards.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Where a reader begins.
+/// The place where a reader begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeStart {
-    /// With the next transaction.
+    /// At the next transaction.
     Now,
-    /// With the oldest transaction that the relay files have.
+    /// At the oldest transaction in the relay files.
     Oldest,
-    /// Behind a position, as the servers write it.
+    /// After a position, in the notation of the servers.
     Behind(String),
 }
 
-/// See the module.
+/// A reader of one stream's changes.
 pub struct ChangeReader {
     source: ChangeSource,
     log: Arc<RelayLog>,
@@ -44,22 +44,22 @@ pub struct ChangeReader {
     bytes: Vec<u8>,
 }
 
-/// How far a reader has come.
+/// The state of a reader after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// There may be more.
+    /// More changes may be there.
     Goes,
-    /// The reader has all that is durable.
+    /// The reader has everything that is durable.
     IsLive,
-    /// Nobody writes these files any more: the reader begins again with the stream's new ones.
+    /// The writer of these files has ended. The reader begins again with the stream's new files.
     IsLeft,
 }
 
 impl ChangeReader {
-    /// Finds the place.
+    /// Finds the place to begin.
     ///
     /// # Errors
-    /// It cannot begin there.
+    /// The reader cannot begin at that place.
     pub fn begin(
         source: &ChangeSource,
         start: &ChangeStart,
@@ -78,7 +78,7 @@ impl ChangeReader {
     /// Begins again at the same place, in the files that the stream writes now.
     ///
     /// # Errors
-    /// They do not have the place.
+    /// These files do not contain the place.
     pub fn begin_again(
         self,
         source: &ChangeSource,
@@ -127,7 +127,7 @@ impl ChangeReader {
         })
     }
 
-    /// Told when there may be more than the last step has found.
+    /// Notified when more may be there than the last step has found.
     pub fn additions(&mut self) -> &mut watch::Receiver<u64> {
         &mut self.additions
     }
@@ -138,17 +138,17 @@ impl ChangeReader {
         u64::try_from((now - self.translator.written()) / 1_000_000).unwrap_or(0)
     }
 
-    /// The stream that is read.
+    /// The stream that the reader reads.
     pub fn source(&self) -> &ChangeSource {
         &self.source
     }
 
-    /// All whole transactions that have been read.
+    /// All complete transactions that were read.
     pub fn position(&self) -> &str {
         self.translator.position_text()
     }
 
-    /// The position behind a transaction that cannot be told.
+    /// The position after a transaction that cannot be translated.
     pub fn next_position(&self) -> Option<String> {
         self.translator.next_position()
     }
@@ -156,7 +156,7 @@ impl ChangeReader {
     /// Reads one event of the files.
     ///
     /// # Errors
-    /// The files cannot be read, an event cannot be told, or the output does not take it.
+    /// The files cannot be read, an event cannot be translated, or the output refuses a change.
     pub fn step(&mut self, out: &mut dyn Output) -> Result<Progress, ChangeError> {
         let is_closed = self.log.is_closed();
         self.additions.mark_unchanged();

@@ -1,14 +1,14 @@
-//! Those who read changes now, for whoever looks: the admin port, metrics.
+//! The current readers of changes, for the admin port and metrics.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Those who read changes now.
+/// The current readers of changes.
 #[derive(Debug, Default)]
 pub struct ChangeReaders {
     reading: Mutex<Vec<Arc<Mutex<ChangeReaderView>>>>,
 }
 
-/// How a reader gets changes.
+/// The way by which a reader gets changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeTransport {
     /// Over HTTP.
@@ -20,24 +20,24 @@ pub enum ChangeTransport {
     Kafka,
 }
 
-/// What a reader does.
+/// The state of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeState {
-    /// It has not got everything that the proxy has.
+    /// The reader does not have everything that the proxy has.
     #[default]
     CatchingUp,
-    /// It has.
+    /// The reader has everything.
     Live,
-    /// It has failed, and waits before it tries again.
+    /// The reader has failed, and waits before the next attempt.
     Waiting,
 }
 
-/// One reader at one moment.
+/// The state of a reader at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeReaderView {
-    /// How it gets them.
+    /// The way by which it gets changes.
     pub transport: ChangeTransport,
-    /// The account and the address, the file, or the brokers.
+    /// The account and the address (HTTP), the file, or the topic and the brokers (Kafka).
     pub name: String,
     /// The cluster whose changes it gets.
     pub cluster: String,
@@ -45,21 +45,21 @@ pub struct ChangeReaderView {
     pub tables: String,
     /// When it began, in microseconds since 1970.
     pub since: i64,
-    /// What it does.
+    /// The reader's state.
     pub state: ChangeState,
-    /// The transactions that it has got.
+    /// The transactions that it has received.
     pub position: String,
-    /// Changes that it has got.
+    /// The number of changes that it has received.
     pub events: u64,
-    /// Their bytes.
+    /// The size of these changes, in bytes.
     pub bytes: u64,
-    /// How long before it was read the last transaction was written, in seconds; 0 while it is live.
+    /// Seconds between the server's writing of the last event and its reading; 0 while the reader is live.
     pub delay: u64,
-    /// Why it failed last.
+    /// The error of the last failure.
     pub last_error: Option<String>,
 }
 
-/// One reader. It is no longer shown when this is dropped.
+/// The entry of one reader. Dropping it removes the reader from the views.
 #[derive(Debug)]
 pub struct Reading {
     readers: Arc<ChangeReaders>,
@@ -67,7 +67,7 @@ pub struct Reading {
 }
 
 impl ChangeReaders {
-    /// A reader begins.
+    /// Adds a reader.
     pub fn begin(self: &Arc<Self>, view: ChangeReaderView) -> Reading {
         let view = Arc::new(Mutex::new(view));
         locked(&self.reading).push(Arc::clone(&view));
@@ -77,7 +77,7 @@ impl ChangeReaders {
         }
     }
 
-    /// The same, unless `max` readers of its way are there already.
+    /// Adds a reader, unless `max` readers with the same transport exist already.
     pub fn begin_within(self: &Arc<Self>, view: ChangeReaderView, max: usize) -> Option<Reading> {
         let transport = view.transport;
         let view = Arc::new(Mutex::new(view));
@@ -97,7 +97,7 @@ impl ChangeReaders {
         })
     }
 
-    /// All of them, in the order in which they began.
+    /// The views of all readers, in the order in which they began.
     pub fn views(&self) -> Vec<ChangeReaderView> {
         let reading = locked(&self.reading);
         reading.iter().map(|it| locked(it).clone()).collect()
@@ -105,7 +105,7 @@ impl ChangeReaders {
 }
 
 impl Reading {
-    /// Something has changed.
+    /// Changes the reader's view.
     pub fn change(&self, change: impl FnOnce(&mut ChangeReaderView)) {
         change(&mut locked(&self.view));
     }
@@ -118,7 +118,7 @@ impl Drop for Reading {
 }
 
 impl ChangeTransport {
-    /// In one word.
+    /// The name, as tables show it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -129,7 +129,7 @@ impl ChangeTransport {
 }
 
 impl ChangeState {
-    /// In one word.
+    /// The name, as tables show it.
     pub fn name(self) -> &'static str {
         match self {
             Self::CatchingUp => "catching_up",

@@ -1,4 +1,4 @@
-//! The stream whose changes are read.
+//! The stream that readers of changes read.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use system::System;
 use crate::relay::RelayLog;
 use crate::status::StreamStatus;
 
-/// A stream, for those who read its changes.
+/// A stream, as readers of changes see it.
 #[derive(Debug, Clone)]
 pub struct ChangeSource {
     status: Arc<StreamStatus>,
@@ -22,7 +22,7 @@ pub struct ChangeSource {
 }
 
 impl ChangeSource {
-    /// Of a stream whose history SQLite finds by `history`.
+    /// The source for a stream. `history` is the SQLite URI of the schema history.
     pub fn new(
         status: &Arc<StreamStatus>,
         settings: &config::ReplicationConfig,
@@ -49,7 +49,7 @@ impl ChangeSource {
         self.status.relay().filter(|it| it.has_started())
     }
 
-    /// Where the schema history is, as SQLite is told.
+    /// The SQLite URI of the schema history.
     pub fn history(&self) -> &str {
         &self.history
     }
@@ -69,7 +69,7 @@ impl ChangeSource {
         &self.filters
     }
 
-    /// The longest event of the stream.
+    /// The size limits of the stream's events.
     pub fn limits(&self) -> Limits {
         self.limits
     }

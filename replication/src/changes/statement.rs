@@ -1,4 +1,4 @@
-//! What statements of the log mean for readers of changes.
+//! The meaning of the log's statements for readers of changes.
 
 use binlog::{Event, EventHeader, Query, Xid, query_flags, query_text};
 use route::rules::Tables;
@@ -8,28 +8,28 @@ use super::event::Note;
 use crate::change::Change;
 use crate::object::{ObjectKind, ObjectName};
 
-/// So much of a statement in place of rows is told, in bytes.
+/// How much of a statement in place of rows is sent, in bytes.
 const STATEMENT_BYTES_MAX: usize = 64 << 10;
 
-/// The table that statements about accounts are counted to.
+/// Statements about accounts count as changes of this table.
 const ACCOUNTS: (&str, &str) = ("mysql", "user");
 
-/// What a statement means.
+/// The meaning of a statement.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct StatementMeaning {
-    /// Objects may be other ones now.
+    /// Whether the statement may have changed objects.
     pub changes_objects: bool,
-    /// Tables that it has emptied.
+    /// The tables that the statement has emptied.
     pub truncated: Vec<(String, String)>,
-    /// What readers are told.
+    /// The note that readers get.
     pub note: Option<Note>,
-    /// The schema that it is about.
+    /// The schema of the statement.
     pub schema: String,
-    /// The table, if it is about one.
+    /// The table of the statement, if it has one.
     pub table: Option<String>,
 }
 
-/// What a statement means for a reader who wants these tables.
+/// Returns the meaning of a statement for a reader who wants these tables.
 pub fn statement_meaning(
     header: &EventHeader,
     query: &Query<'_>,
@@ -56,7 +56,7 @@ pub fn statement_meaning(
 }
 
 impl StatementMeaning {
-    /// What another event means.
+    /// Returns the meaning of an event that is no statement.
     pub fn of_event(header: &EventHeader, event: &Event<'_>, wanted: &Tables) -> Self {
         let note = match event {
             Event::ExecuteLoad(load) => return statement_meaning(header, &load.query, wanted),
@@ -100,7 +100,7 @@ fn changed(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Statemen
         };
     };
     let is_wanted = |it: &ObjectName| match it.kind {
-        // All tables of the schema may be concerned.
+        // The statement may affect all tables of the schema.
         ObjectKind::Schema => true,
         ObjectKind::Account => wanted.has(ACCOUNTS.0, ACCOUNTS.1),
         _ => wanted.has(&it.schema, &it.name),
@@ -123,7 +123,8 @@ fn changed(header: &EventHeader, query: &Query<'_>, wanted: &Tables) -> Statemen
     }
 }
 
-/// A statement of which the log has no rows: in statement format, or one that ends or undoes a part of a transaction.
+/// Handles a statement without rows in the log: in statement format, or one that ends or undoes a part of a
+/// transaction.
 fn instead_of_rows(query: &Query<'_>, facts: &sql::Facts, wanted: &Tables) -> StatementMeaning {
     let default = String::from_utf8_lossy(query.schema).into_owned();
     let name = |it: &[u8]| String::from_utf8_lossy(it).into_owned();
@@ -150,7 +151,7 @@ fn instead_of_rows(query: &Query<'_>, facts: &sql::Facts, wanted: &Tables) -> St
     }
 }
 
-/// As the servers write it: `X'78',X'',1`.
+/// Writes the XID as servers do: `X'78',X'',1`.
 fn shown(xid: &Xid<'_>) -> String {
     let hex = |bytes: &[u8]| -> String { bytes.iter().map(|it| format!("{it:02x}")).collect() };
     let (global, branch) = (hex(xid.global), hex(xid.branch));

@@ -1,5 +1,5 @@
-//! A reader elsewhere, such as a client over HTTP: a thread of its own reads the changes and sends them through a short
-//! queue. If the reader is slow, the thread waits; the changes wait in the relay files.
+//! A reader outside the proxy, such as an HTTP client. A thread of its own reads the changes and sends them through
+//! a short queue. If the reader is slow, the thread waits, and the changes stay in the relay files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use super::readers::{ChangeReaderView, ChangeState, ChangeTransport, Reading};
 use super::translator::{ChangeRecord, Output};
 use crate::status::Streams;
 
-/// How many pieces may wait for the reader.
+/// How many pieces the queue to the reader holds.
 const QUEUE_PIECES: usize = 4;
 
-/// A piece is sent when it has so many bytes, or when there is nothing more to read.
+/// A piece is sent when it has this many bytes, or when no more changes are there.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How often a reader is told where it is while nothing changes.
+/// How often a reader gets a heartbeat with its position while nothing changes.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// How long the stream may take to write relay files again after a reload.
+/// How often the thread looks for new relay files after a reload, before it gives up: 300 times 100 ms.
 const REOPENS_MAX: u32 = 300;
 const REOPEN_WAIT: Duration = Duration::from_millis(100);
 
-/// What a reader asks for.
+/// A reader's request.
 #[derive(Debug, Clone)]
 pub struct ChangeRequest {
     /// The account and the address, for logs and tables.
@@ -37,25 +37,25 @@ pub struct ChangeRequest {
     pub cluster: Option<String>,
     /// The tables; none for all.
     pub tables: Vec<String>,
-    /// Where it begins.
+    /// Where the reader begins.
     pub start: ChangeStart,
-    /// So many readers there may be.
+    /// The maximum number of readers.
     pub readers_max: usize,
 }
 
 /// How changes are written for a reader.
 pub trait ChangeFormat: Send {
-    /// Appends a change, or the error behind which there is none.
+    /// Appends a change, or the error that ends the changes.
     fn put_change(&self, out: &mut Vec<u8>, json: &str, position: &str);
 
-    /// Appends where the reader is, while nothing changes.
+    /// Appends a heartbeat with the reader's position.
     fn put_heartbeat(&self, out: &mut Vec<u8>, json: &str, position: &str);
 }
 
-/// Begins to read. The pieces come until the reader drops the queue, or after an error.
+/// Starts to read. Pieces come until the reader drops the queue, or until an error has been sent.
 ///
 /// # Errors
-/// It cannot begin.
+/// The reader cannot begin.
 pub fn subscribe(
     streams: &Arc<Streams>,
     request: ChangeRequest,
@@ -113,13 +113,13 @@ struct Queue {
     format: Box<dyn ChangeFormat>,
     reading: Reading,
     piece: Vec<u8>,
-    /// The changes, and the bytes, that the view does not show yet.
+    /// How many changes and bytes the view does not include yet.
     events: u64,
     bytes: u64,
 }
 
 impl Subscription {
-    /// The thread's life.
+    /// The thread's main function.
     fn run(mut self, reader: ChangeReader) {
         let name = &self.request.name;
         tracing::info!(
@@ -137,7 +137,7 @@ impl Subscription {
                 %error,
                 "the changes that a client reads end with an error"
             );
-            // If the client is gone, it learns of the error when it comes again.
+            // If the client has disconnected, it gets the error when it connects again.
             let _ = self.send_error(&error, reader.as_deref());
         }
         tracing::info!(
@@ -178,7 +178,7 @@ impl Subscription {
                 let (sender, additions) = (&self.out.sender, reader.additions());
                 let is_silent = self.runtime.block_on(async {
                     tokio::select! {
-                        // The log is there as long as its reader, and so is its sender.
+                        // The log lives as long as its reader, and the log holds the sender.
                         _ = additions.changed() => Ok(false),
                         () = sender.closed() => Err(ChangeError::Gone),
                         () = sleep(HEARTBEAT) => Ok(true),
@@ -192,7 +192,7 @@ impl Subscription {
         Ok(progress)
     }
 
-    /// The stream has other settings, or the relay another writer.
+    /// Opens a new reader after the stream's settings or the relay's writer have changed.
     fn begin_again(&self, reader: ChangeReader) -> Result<ChangeReader, ChangeError> {
         let cluster = reader.source().cluster().to_owned();
         for _ in 0..REOPENS_MAX {
@@ -233,7 +233,7 @@ impl Subscription {
 }
 
 impl Queue {
-    /// Tells the reader where it is.
+    /// Sends a heartbeat with the reader's position.
     fn beat(&mut self, reader: &ChangeReader) -> Result<(), ChangeError> {
         let now = reader.source().system().clock.unix_micros() / 1000;
         let json = heartbeat(reader.position(), now);
@@ -242,7 +242,7 @@ impl Queue {
         self.flush()
     }
 
-    /// Sends what has been gathered, if there is something.
+    /// Sends the gathered piece, if there is one, and updates the view.
     fn send(&mut self, reader: &ChangeReader, state: ChangeState) -> Result<(), ChangeError> {
         self.flush()?;
         let (events, bytes) = (
@@ -263,7 +263,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits while the queue is full.
+    /// Sends the gathered piece. Waits while the queue is full.
     fn flush(&mut self) -> Result<(), ChangeError> {
         if self.piece.is_empty() {
             return Ok(());
@@ -287,7 +287,7 @@ impl Output for Queue {
         let ChangeRecord { json, position, .. } = change;
         self.format.put_change(&mut self.piece, json, position);
         self.events += 1;
-        // One event of the relay may have any number of rows.
+        // One event of the relay files may contain any number of rows, so the limit is checked after each change.
         match self.piece.len() >= PIECE_BYTES {
             true => self.flush(),
             false => Ok(()),

@@ -1,4 +1,4 @@
-//! The tables of row events with all that their rows need: as the server sends them, or by the schema history.
+//! The tables of row events with all facts that their rows need, from the server's events or from the schema history.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use super::columns::{DeclaredTable, complete, declared_table, is_complete, may_h
 use super::error::ChangeError;
 use super::history::{DefinitionLookup, History, Moment};
 
-/// The most tables whose columns are remembered.
+/// The maximum number of tables in the cache.
 const TABLES_MAX: usize = 10_000;
 
-/// How long, and how often, the history is waited for.
+/// How long one wait for the history is, and how many waits there may be.
 const WAIT: Duration = Duration::from_millis(100);
 const WAITS_MAX: u32 = 300;
 
-/// What is known of tables.
+/// The known definitions of tables.
 pub struct TableCache {
     history: History,
     filters: Vec<ReplicationFilterConfig>,
-    /// By schema and name; none if the history does not know the table. DDL empties it.
+    /// By schema and name; none if the history does not know the table. A statement that changes objects empties it.
     declared: HashMap<(String, String), Option<Arc<DeclaredTable>>>,
 }
 
 impl TableCache {
-    /// Nothing is known yet. The filters of the stream may give tables other names than the history has.
+    /// An empty cache. With the stream's filters, tables may have other names than in the history.
     pub fn new(history: History, filters: Vec<ReplicationFilterConfig>) -> Self {
         Self {
             history,
@@ -37,15 +37,15 @@ impl TableCache {
         }
     }
 
-    /// A statement has changed objects.
+    /// Empties the cache, because a statement has changed objects.
     pub fn forget(&mut self) {
         self.declared.clear();
     }
 
-    /// The table with names, signs, character sets and labels.
+    /// Returns the table with names, signs, character sets and labels.
     ///
     /// # Errors
-    /// Neither the server nor the history tells them; `is_closed` says that nobody waits for them any more.
+    /// Neither the server nor the history knows them; or `is_closed` returns true, because the reader is gone.
     pub fn complete(
         &mut self,
         map: &Arc<TableMap>,
@@ -69,8 +69,8 @@ impl TableCache {
         }
     }
 
-    /// The table, whose names the server has sent, with the types that the server does not tell from bytes, if the
-    /// history knows them. Without them the values are told as bytes.
+    /// Returns a table whose names the server has sent. The history adds the types that the server sends as plain
+    /// bytes. If the history does not know them, the values stay bytes.
     fn with_natives(
         &mut self,
         map: &Arc<TableMap>,
@@ -81,7 +81,7 @@ impl TableCache {
         Ok(known.unwrap_or_else(|| Arc::clone(map)))
     }
 
-    /// The table by its definition; none if the history has none that fits.
+    /// Returns the table with its definition in the history; none if no definition fits.
     fn by_history(
         &mut self,
         map: &TableMap,
@@ -109,8 +109,8 @@ impl TableCache {
         Ok(table)
     }
 
-    /// The columns by the history. It may be behind the relay within one transaction (CREATE TABLE … SELECT), because
-    /// the stream asks the server after it has written the transaction.
+    /// Returns the definition in the history. Within one transaction (CREATE TABLE … SELECT) the history may be behind
+    /// the relay files, because the stream writes the transaction first, and asks the server for the definition then.
     fn declared_at(
         &self,
         map: &TableMap,
@@ -144,7 +144,7 @@ impl TableCache {
         Ok(None)
     }
 
-    /// Whether a filter may have given the table its name: then the history knows it by another one.
+    /// Whether a filter may have renamed the table. Then the history knows the table by another name.
     fn is_renamed(&self, map: &TableMap) -> bool {
         let is = |name: &Option<String>, own: &str| {
             name.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(own))

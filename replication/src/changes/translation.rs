@@ -1,4 +1,4 @@
-//! The change feed without a relay, for events that come from elsewhere.
+//! The change feed without relay files, for events from another source.
 
 use binlog::{Limits, RawEvent};
 use route::Family;
@@ -16,15 +16,15 @@ use crate::store::Store;
 /// A translator whose schema history is empty.
 pub struct Translation {
     translator: Translator,
-    /// The history lives as long as this.
+    /// Keeps the in-memory history alive.
     _store: Store,
 }
 
 impl Translation {
-    /// Of the events of a stream from its begin on, for a reader of these tables.
+    /// A translator for the events of a stream from its begin, for a reader of these tables.
     ///
     /// # Errors
-    /// There is no history to be had.
+    /// The history cannot be created.
     pub fn new(
         family: Family,
         wanted: Tables,
@@ -52,10 +52,10 @@ impl Translation {
         })
     }
 
-    /// Takes the next event.
+    /// Translates the next event.
     ///
     /// # Errors
-    /// It is damaged, or cannot be told.
+    /// The event is damaged, or cannot be translated.
     pub fn take(&mut self, raw: &RawEvent<'_>, out: &mut dyn Output) -> Result<(), ChangeError> {
         self.translator.take(raw, &EventLocation::default(), out)
     }

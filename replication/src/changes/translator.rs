@@ -1,5 +1,5 @@
-//! Events of relay files to changes: which ones a reader wants, in which transaction they are, and behind which
-//! position the reader can go on.
+//! Turns events of relay files into change records: for the tables that the reader wants, with their transaction,
+//! and with the position after which the reader can go on.
 
 use std::collections::HashMap;
 
@@ -22,16 +22,16 @@ use super::tables::TableCache;
 use crate::position::{Gtid, Position};
 use binlog::{GroupStep, GroupTracker};
 
-/// Rows of these schemas are never told: they hold hashes of passwords.
+/// Row changes in these schemas are never sent, because the tables contain password hashes.
 const SYSTEM_SCHEMAS: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
 
-/// A change, for those who get changes.
+/// A change, as outputs get it.
 pub struct ChangeRecord<'a> {
     /// A JSON object.
     pub json: &'a str,
-    /// Behind this position a reader that has the change goes on.
+    /// After this position a reader that has this change goes on.
     pub position: &'a str,
-    /// What has changed, if the output wants to know.
+    /// What has changed, if the output needs it.
     pub subject: Option<&'a ChangeSubject>,
 }
 
@@ -44,30 +44,30 @@ pub struct ChangeSubject {
     pub key: Option<String>,
 }
 
-/// Who gets the changes.
+/// Receives the changes.
 pub trait Output {
-    /// The next change.
+    /// Receives the next change.
     ///
     /// # Errors
-    /// [`ChangeError::Gone`], or it cannot be written.
+    /// [`ChangeError::Gone`], or the change cannot be written.
     fn change(&mut self, change: &ChangeRecord<'_>) -> Result<(), ChangeError>;
 
-    /// All changes of a transaction have come; none, if the reader wants none of them.
+    /// Receives the end of a transaction, even if the transaction had no change that the reader wants.
     ///
     /// # Errors
-    /// As of `change`.
+    /// The same as for `change`.
     fn end_of_transaction(&mut self, position: &str) -> Result<(), ChangeError>;
 
-    /// Whether nobody waits for changes any more.
+    /// Whether the reader of the changes is gone.
     fn is_closed(&self) -> bool;
 
-    /// Whether each change has its subject.
+    /// Whether each change needs its subject.
     fn needs_subjects(&self) -> bool {
         false
     }
 }
 
-/// Where an event stands in the relay files.
+/// The place of an event in the relay files.
 #[derive(Debug, Clone, Default)]
 pub struct EventLocation {
     /// The file.
@@ -76,7 +76,7 @@ pub struct EventLocation {
     pub offset: u64,
 }
 
-/// See the module.
+/// Translates the events of one stream for one reader.
 pub struct Translator {
     origin: StreamOrigin,
     wanted: Tables,
@@ -84,11 +84,12 @@ pub struct Translator {
     clock: Clock,
     decoder: Decoder,
     groups: GroupTracker,
-    /// All transactions that the reader has had.
+    /// All transactions that the reader has received.
     position: Position,
     position_text: String,
     transaction: OpenTransaction,
-    /// The last change. It waits for the next one, or for the end of its transaction, because that decides its position.
+    /// The last change. It is held until the next change or the end of its transaction, because that decides its
+    /// position.
     held: Option<HeldChange>,
     written: i64,
 }
@@ -99,27 +100,27 @@ struct HeldChange {
     subject: Option<ChangeSubject>,
 }
 
-/// The transaction that is read.
+/// The transaction that is being read.
 #[derive(Default)]
 struct OpenTransaction {
     gtid: Option<Gtid>,
     gtid_text: String,
-    /// With this transaction.
+    /// The position including this transaction.
     had: Option<Position>,
     /// When the server committed it, in microseconds since 1970, if the log says so.
     committed: Option<u64>,
     thread: Option<u32>,
-    /// MariaDB: the ALTER TABLE that follows only begins, or has failed.
+    /// MariaDB: the transaction is only the start or the rollback of an ALTER TABLE, so its statement is not sent.
     is_half_alter: bool,
     has_changes: bool,
     total: u64,
     of_table: HashMap<(String, String), u64>,
-    /// The changes within the event of the relay file.
+    /// The number of changes so far within one event of the relay file.
     row: u64,
 }
 
 impl Translator {
-    /// For a reader that has had the transactions of `position`, and wants these tables.
+    /// Creates a translator for a reader that has the transactions of `position` and wants these tables.
     pub fn new(
         origin: StreamOrigin,
         position: Position,
@@ -142,12 +143,12 @@ impl Translator {
         }
     }
 
-    /// All whole transactions that have been told.
+    /// All complete transactions that were sent.
     pub fn position(&self) -> &Position {
         &self.position
     }
 
-    /// The same as text.
+    /// The same position, as text.
     pub fn position_text(&self) -> &str {
         &self.position_text
     }
@@ -157,15 +158,15 @@ impl Translator {
         self.written
     }
 
-    /// The position behind the transaction that is read.
+    /// The position after the transaction that is being read.
     pub fn next_position(&self) -> Option<String> {
         self.transaction.had.as_ref().map(ToString::to_string)
     }
 
-    /// Takes the next event of the relay files.
+    /// Translates the next event of the relay files.
     ///
     /// # Errors
-    /// It is damaged, or it cannot be told.
+    /// The event is damaged, or its change cannot be written.
     pub fn take(
         &mut self,
         raw: &RawEvent<'_>,
@@ -235,7 +236,7 @@ impl Translator {
         out.end_of_transaction(&self.position_text)
     }
 
-    /// Sends a change with the position of now.
+    /// Sends a change with the current position.
     fn send(&self, mut held: HeldChange, out: &mut dyn Output) -> Result<(), ChangeError> {
         put_position(&mut held.json, &self.position_text);
         out.change(&ChangeRecord {
@@ -245,7 +246,7 @@ impl Translator {
         })
     }
 
-    /// Holds a change back, and sends the one before it.
+    /// Holds a change, and sends the change that was held before.
     fn hold(
         &mut self,
         json: String,
@@ -259,7 +260,7 @@ impl Translator {
         }
     }
 
-    /// Tells what an event has changed.
+    /// Translates one event.
     fn translate_event(
         &mut self,
         (header, event): (&EventHeader, &Event<'_>),
@@ -362,7 +363,7 @@ impl Translator {
         Ok(())
     }
 
-    /// The next event of the transaction.
+    /// Builds the JSON of the next change in the transaction.
     fn event(
         &mut self,
         header: &EventHeader,

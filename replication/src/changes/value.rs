@@ -11,11 +11,11 @@ pub const BINARY: u16 = 63;
 
 /// Appends a text in quotes.
 pub fn put_text(out: &mut String, text: &str) {
-    // Writing a text into memory does not fail.
+    // Serialising a text to memory does not fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-/// Appends a value. Integers, and DECIMAL as a text, keep all of their digits.
+/// Appends a value. Integers keep all digits; DECIMAL becomes a text and keeps all digits, too.
 pub fn put_value(out: &mut String, value: &Value<'_>, column: &Column) {
     match value {
         Value::Null => out.push_str("null"),
@@ -41,7 +41,7 @@ fn put(out: &mut String, value: &impl std::fmt::Display) {
     let _ = write!(out, "{value}");
 }
 
-/// JSON has no number that is not finite.
+/// JSON cannot represent infinity or NaN, so those become null.
 fn put_float(out: &mut String, is_finite: bool, number: &impl std::fmt::Debug) {
     match is_finite {
         true => {
@@ -62,7 +62,7 @@ fn put_list<T>(out: &mut String, items: &[T], mut item: impl FnMut(&mut String, 
     out.push(']');
 }
 
-/// As ISO 8601 has it: with a `T` between date and time, and a `Z` behind a TIMESTAMP, which is in UTC.
+/// Returns the text in ISO 8601: a `T` between date and time.
 fn temporal_text(temporal: &Temporal) -> String {
     let text = temporal.to_string();
     match temporal {
@@ -71,7 +71,8 @@ fn temporal_text(temporal: &Temporal) -> String {
     }
 }
 
-/// Bytes in base 64. A text whose character set is not known here is told apart from texts by an object.
+/// Appends bytes in base64. A text with an unknown character set becomes an object, to distinguish it from decoded
+/// texts.
 fn put_bytes(out: &mut String, bytes: &[u8], column: &Column) {
     if column.column_type == ColumnType::GEOMETRY
         && let Some((srid, wkb)) = bytes.split_first_chunk::<4>()
@@ -88,7 +89,7 @@ fn put_bytes(out: &mut String, bytes: &[u8], column: &Column) {
     out.push_str(if is_text { "\"}" } else { "\"" });
 }
 
-/// The changes of a document (`binlog_row_value_options = PARTIAL_JSON`): the document itself is not in the log.
+/// Appends the partial changes of a document (`binlog_row_value_options = PARTIAL_JSON`). The log lacks the document.
 fn put_changes(out: &mut String, changes: &[JsonDiff]) {
     out.push_str("{\"changes\":");
     put_list(out, changes, |out, change| {

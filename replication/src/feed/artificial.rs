@@ -1,20 +1,20 @@
-//! Events that stand in no file: the name of the file whose events follow, and signs of life.
+//! Events that are in no file: ROTATE, which names the file whose events follow, and heartbeats.
 
 use binlog::{Checksum, EventError, EventFlags, EventHeader, EventType, Rotate, put_event};
 use wire::write::{put_lenenc, put_lenenc_bytes};
 
 use crate::relay::position_of;
 
-/// Where the events of a file begin.
+/// The offset of the first event in a file.
 const FIRST_POSITION: u64 = 4;
 
-/// The longest position that a heartbeat of version 2 holds.
+/// The maximum length of a position in a heartbeat of version 2, in bytes.
 const POSITION_BYTES_MAX: usize = 9;
 
 /// Appends the ROTATE event that names the file whose events follow.
 ///
 /// # Errors
-/// None that a file name can bring about.
+/// No file name leads to an error.
 pub fn put_rotate(out: &mut Vec<u8>, server_id: u32, file: &str) -> Result<(), EventError> {
     let mut body = Vec::new();
     let rotate = Rotate {
@@ -25,10 +25,10 @@ pub fn put_rotate(out: &mut Vec<u8>, server_id: u32, file: &str) -> Result<(), E
     put(out, EventType::ROTATE, server_id, 0, &body)
 }
 
-/// Appends a heartbeat: nothing is there behind this place.
+/// Appends a heartbeat: the log has no event after this place.
 ///
 /// # Errors
-/// None that a file name can bring about.
+/// No file name leads to an error.
 pub fn put_heartbeat(
     out: &mut Vec<u8>,
     server_id: u32,

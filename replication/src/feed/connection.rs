@@ -2,23 +2,23 @@
 
 use wire::Capabilities;
 
-/// A reply begins with this sequence id.
+/// The first sequence id of a reply.
 pub const FIRST: u8 = 1;
 
 /// A replica that has logged in.
 pub trait ReplicaConnection: Send {
-    /// Its next command, with the number in front; none when it is gone.
+    /// Returns the next command, including its command byte; none if the replica has disconnected.
     fn command(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
 
-    /// Sends packets with their headers; false when it is gone.
+    /// Sends packets with their headers. Returns false if the replica has disconnected.
     fn send_packets(&mut self, packets: &[u8]) -> impl Future<Output = bool> + Send;
 
-    /// What the packets of answers look like.
+    /// The capabilities, which decide the format of answers.
     fn capabilities(&self) -> Capabilities;
 
-    /// Who it is, for logs.
+    /// The replica's name for logs.
     fn name(&self) -> String;
 
-    /// The cluster whose transactions it gets.
+    /// The cluster whose transactions the replica gets.
     fn cluster(&self) -> String;
 }

@@ -1,5 +1,5 @@
-//! The stream of events to one replica: what it asks for, what is refused, and the events, first from disk and then as
-//! they come.
+//! The stream of events to one replica: its request, refusals, and the events, first from disk and then as new ones
+//! come.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,36 +19,36 @@ use super::variables::Variables;
 use crate::position::Position;
 use crate::relay::{Next, ReadError, RelayLog, RelayReader, Start};
 
-/// ER_MASTER_FATAL_ERROR_READING_BINLOG, after which a replica stops.
+/// ER_MASTER_FATAL_ERROR_READING_BINLOG: the replica stops.
 const FATAL_ERROR_READING_LOG: u16 = 1236;
 
-/// ER_SERVER_SHUTDOWN, after which a replica connects again by itself.
+/// ER_SERVER_SHUTDOWN: the replica connects again by itself.
 const SERVER_SHUTDOWN: u16 = 1053;
 
-/// How many bytes are sent at once, if events are not longer.
+/// How many bytes are sent at once, unless one event is longer.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Flags of both commands: the stream ends where the log ends.
+/// A flag of both commands: the stream ends at the end of the log.
 const NON_BLOCKING: u16 = 1;
 /// A flag of MySQL's command: heartbeats of version 2.
 const HEARTBEAT_V2: u16 = 2;
-/// A flag of MariaDB's command: the statements of row events are wanted.
+/// A flag of MariaDB's command: the replica wants the statements of row events.
 const SEND_ANNOTATE_ROWS: u16 = 2;
 
-/// What a replica of MariaDB must understand.
+/// The least `@mariadb_slave_capability` that a replica of MariaDB must have.
 const CAPABILITY_MIN: u32 = 4;
 
-/// A replica that asks for signs of life more often than that gets them so often.
+/// The shortest heartbeat period; a shorter one is raised to this.
 const HEARTBEAT_MIN: Duration = Duration::from_millis(1);
 
-/// Why a replica gets no events, or no more.
+/// Why a replica gets no events, or no more events.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The server's error number for it.
+    /// The server's error number.
     pub number: u16,
-    /// What the replica is told.
+    /// The error message for the replica.
     pub text: String,
-    /// The id of the packet that tells it.
+    /// The sequence id of the error packet.
     pub sequence: u8,
 }
 
@@ -62,10 +62,10 @@ impl Refusal {
     }
 }
 
-/// What a replica asks for.
+/// A replica's request for events.
 #[derive(Debug)]
 pub struct Request {
-    /// What tells it from others.
+    /// What identifies the replica: its UUID (MySQL), or its server id.
     pub identity: String,
     had: Position,
     heartbeat: Option<Duration>,
@@ -75,10 +75,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads the command, with what the session has set before.
+    /// Reads the command, and the variables that the session has set before.
     ///
     /// # Errors
-    /// It cannot be served.
+    /// The proxy cannot serve the request.
     pub fn read(payload: &[u8], variables: &Variables, family: Family) -> Result<Self, Refusal> {
         let checksum = ["@source_binlog_checksum", "@master_binlog_checksum"];
         let checksum = checksum.iter().find_map(|it| variables.get(it));
@@ -187,10 +187,10 @@ pub struct Dump {
 }
 
 impl Dump {
-    /// Finds where the replica begins.
+    /// Finds the place in the relay files where the replica begins.
     ///
     /// # Errors
-    /// It cannot begin.
+    /// The replica cannot begin.
     pub fn begin(log: &Arc<RelayLog>, request: Request) -> Result<Self, Refusal> {
         let reader = RelayReader::begin(log, request.had.clone());
         let reader = reader.map_err(|start| refusal_of(&start, log))?;
@@ -204,10 +204,11 @@ impl Dump {
         })
     }
 
-    /// Sends events until the replica is gone (false), wanted no more (true), or comes again.
+    /// Sends events. Returns false if the replica has disconnected, and true if it wanted events only up to the
+    /// log's end.
     ///
     /// # Errors
-    /// What the replica is to be told.
+    /// The error that the replica gets.
     pub async fn run<C: ReplicaConnection>(
         &mut self,
         connection: &mut C,
@@ -224,7 +225,7 @@ impl Dump {
         loop {
             additions.mark_unchanged();
             if self.log.is_closed() {
-                // The replica connects again, and finds the relay that has taken its place.
+                // The replica connects again, and then gets the new relay.
                 return Ok(false);
             }
             let (is_end, events) = self.gather()?;
@@ -236,7 +237,7 @@ impl Dump {
                 self.out.clear();
                 self.out.shrink_to(BATCH_BYTES);
                 self.payload.shrink_to(BATCH_BYTES);
-                // Other replicas have the same thread.
+                // Other replicas run on this thread, too.
                 tokio::task::yield_now().await;
                 if feeding.ended.try_recv() == Err(TryRecvError::Closed) {
                     return Err(self.replaced());
@@ -251,9 +252,9 @@ impl Dump {
             }
             feeding.change(|view| view.is_live = is_end);
             tokio::select! {
-                // The log is there as long as this, and so is its sender.
+                // The log lives as long as this stream, and the log holds the sender.
                 _ = additions.changed() => {}
-                // A replica says nothing while events are sent, until it goes.
+                // A replica sends nothing during the stream, so anything that arrives ends it.
                 _ = connection.command() => return Ok(false),
                 () = silence(self.request.heartbeat) => self.beat()?,
                 _ = &mut feeding.ended => return Err(self.replaced()),
@@ -265,7 +266,7 @@ impl Dump {
         }
     }
 
-    /// What was sent is shown.
+    /// Adds the sent events to the replica's view.
     fn note(&self, feeding: &Feeding, events: u64) {
         let (file, position) = self.reader.file_position();
         let bytes = self.out.len() as u64;
@@ -278,7 +279,7 @@ impl Dump {
         });
     }
 
-    /// Gathers packets; whether nothing more is there, and how many events they are.
+    /// Gathers packets. Returns whether the end of the log is reached, and how many events were gathered.
     fn gather(&mut self) -> Result<(bool, u64), Refusal> {
         let mut events = 0;
         while self.out.len() < BATCH_BYTES {
@@ -333,7 +334,7 @@ impl Dump {
     }
 }
 
-/// Waits so long; for ever if the replica wants no signs of life.
+/// Waits for the heartbeat period; for ever if the replica wants no heartbeats.
 async fn silence(period: Option<Duration>) {
     match period {
         Some(period) => sleep(period).await,
@@ -341,7 +342,7 @@ async fn silence(period: Option<Duration>) {
     }
 }
 
-/// In the words of the servers, as far as tools look for them.
+/// The messages use the servers' words that monitoring tools search for.
 fn refusal_of(start: &Start, log: &RelayLog) -> Refusal {
     let text = match (start, log.family()) {
         (Start::NotBegun, _) => {

@@ -1,11 +1,11 @@
-//! Being the source of replicas: what they ask first, and the stream of events.
+//! The proxy as the source of replicas: their first statements, and the stream of events.
 //!
 //! ```text
 //!   logged in ──► SELECT, SET, SHOW, COM_REGISTER_SLAVE ──COM_BINLOG_DUMP[_GTID]──► Dump: from the relay files, and on
 //! ```
 //!
-//! How a replica is connected and has logged in is another's affair ([`ReplicaConnection`]). A replica that comes again
-//! under the same identity ends its older stream, as on servers.
+//! Another crate connects the replicas and logs them in ([`ReplicaConnection`]). If a replica connects again with
+//! the same identity, its older stream ends, as on servers.
 
 mod artificial;
 mod connection;
@@ -28,7 +28,7 @@ pub use connection::ReplicaConnection;
 pub use running::{Feeds, ReplicaView};
 use session::Session;
 
-/// Serves one replica until it is gone.
+/// Serves one replica until it disconnects.
 pub async fn feed<C: ReplicaConnection>(
     mut connection: C,
     log: Arc<RelayLog>,

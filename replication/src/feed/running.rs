@@ -1,11 +1,11 @@
-//! The replicas that are fed now, for those who look: the admin port, metrics.
+//! The replicas that currently get events, for the admin port and metrics.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The replicas that are fed now, by what tells them apart.
+/// The replicas that currently get events, by their identity.
 #[derive(Debug, Default)]
 pub struct Feeds {
     running: Mutex<HashMap<String, RunningFeed>>,
@@ -18,41 +18,41 @@ struct RunningFeed {
     view: Arc<Mutex<ReplicaView>>,
 }
 
-/// One replica at one moment.
+/// The state of a replica's stream at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplicaView {
     /// The cluster whose transactions it gets.
     pub cluster: String,
-    /// What tells it from other replicas: the UUID of MySQL, the server id of MariaDB.
+    /// What identifies the replica: its UUID (MySQL), or its server id (MariaDB).
     pub identity: String,
     /// The account and the address that it has connected with.
     pub name: String,
     /// When its stream began, in microseconds since 1970.
     pub since: i64,
-    /// Whether it has everything that the proxy has.
+    /// Whether it has all durable transactions of the relay.
     pub is_live: bool,
     /// The relay file of the last event that was sent.
     pub file: String,
-    /// Where that event ends in the file, in bytes.
+    /// The offset of that event's end in the file, in bytes.
     pub position: u64,
     /// Events that were sent.
     pub events: u64,
-    /// Bytes that were sent, with the headers of packets.
+    /// Bytes that were sent, including packet headers.
     pub bytes: u64,
 }
 
-/// A replica's stream. It is no longer shown when this is dropped.
+/// The entry of a replica's stream. Dropping it removes the stream from the views.
 #[derive(Debug)]
 pub struct Feeding {
     feeds: Arc<Feeds>,
     identity: String,
     view: Arc<Mutex<ReplicaView>>,
-    /// Resolves when the same replica has begun another stream.
+    /// Resolves if the same replica begins another stream.
     pub ended: oneshot::Receiver<()>,
 }
 
 impl Feeds {
-    /// A stream begins. An older one of the same replica ends.
+    /// Adds a stream. Ends an older stream of the same replica.
     pub fn begin(self: &Arc<Self>, view: ReplicaView) -> Feeding {
         let (end, ended) = oneshot::channel();
         let identity = view.identity.clone();
@@ -70,7 +70,7 @@ impl Feeds {
         }
     }
 
-    /// All of them, by cluster and identity.
+    /// The views of all streams, by cluster and identity.
     pub fn views(&self) -> Vec<ReplicaView> {
         let running = locked(&self.running);
         let live = running.values().filter(|it| !it.end.is_closed());
@@ -81,7 +81,7 @@ impl Feeds {
 }
 
 impl Feeding {
-    /// Something was sent, or everything has been.
+    /// Changes the stream's view.
     pub fn change(&self, change: impl FnOnce(&mut ReplicaView)) {
         change(&mut locked(&self.view));
     }

@@ -21,10 +21,10 @@ use crate::relay::RelayLog;
 /// `utf8mb4_general_ci`
 const COLLATION: u16 = 45;
 
-/// How long a column's values are said to be.
+/// The length that column definitions state, in bytes.
 const COLUMN_LENGTH: u32 = 1 << 20;
 
-/// See the module.
+/// The session of one replica.
 pub struct Session {
     log: Arc<RelayLog>,
     feeds: Arc<Feeds>,
@@ -34,7 +34,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Of a replica that has logged in.
+    /// The session of a replica that has logged in.
     pub fn new(
         log: Arc<RelayLog>,
         feeds: Arc<Feeds>,
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// Answers a command; false when the replica is gone or goes.
+    /// Answers a command. Returns false if the replica has disconnected, or is to be disconnected.
     pub async fn answer<C: ReplicaConnection>(
         &mut self,
         payload: &[u8],
@@ -95,7 +95,7 @@ impl Session {
         }
     }
 
-    /// A stream that has begun ends with an error, and the connection with it, as on servers.
+    /// Sends an error. Returns false if a stream has begun, because then the connection ends with it, as on servers.
     async fn refuse<C: ReplicaConnection>(&self, refusal: &Refusal, connection: &mut C) -> bool {
         tracing::warn!(
             kind = "replica_refused",
@@ -152,7 +152,7 @@ impl Session {
         self.rows(&names, vec![row])
     }
 
-    /// A value, or the error that there is none.
+    /// Returns the value, or the packets of an error if there is no such value.
     fn value(&self, value: &Value) -> Result<Option<String>, Vec<u8>> {
         Ok(match value {
             Value::Literal(text) => Some(text.clone()),
@@ -167,7 +167,7 @@ impl Session {
         })
     }
 
-    /// The system variables that replicas look at.
+    /// Returns a system variable that replicas read.
     fn system(&self, name: &str) -> Option<String> {
         let is_mysql = self.log.family() == Family::MySql;
         let position = || self.log.position().to_string();

@@ -1,26 +1,26 @@
-//! The few statements that replicas and their kin send before they ask for events.
+//! Parses the few statements that replicas and similar programs send before they ask for events.
 
-/// What a statement asks for.
+/// A parsed statement.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Statement {
-    /// Variables get values.
+    /// SET: the names of variables, and their new values.
     Set(Vec<(String, Value)>),
-    /// One row: the columns' names and what they are.
+    /// SELECT: one row; the names of its columns, and their values.
     Select(Vec<(String, Value)>),
-    /// The variable of that name, in two columns, if there is one.
+    /// SHOW VARIABLES LIKE: a row with the variable of that name, if it exists.
     ShowVariable(String),
-    /// Something else.
+    /// Any other statement.
     Unknown,
 }
 
-/// What stands for a value.
+/// An expression for a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Itself.
+    /// A literal.
     Literal(String),
-    /// A system variable.
+    /// The name of a system variable.
     System(String),
-    /// A variable of the session.
+    /// The name of a session variable.
     User(String),
     /// The clock, in seconds since 1970.
     Clock,
@@ -45,7 +45,8 @@ pub fn read(text: &str) -> Statement {
 fn set(text: &str) -> Statement {
     let mut all = Vec::new();
     for part in split_at_commas(text) {
-        // SET NAMES and similar ones have no equals sign. There is no text here whose character set counts.
+        // SET NAMES and similar clauses have no equals sign. They are ignored, because no text here depends on a
+        // character set.
         let Some((name, value)) = part.split_once('=') else {
             continue;
         };
@@ -94,7 +95,7 @@ fn show(text: &str) -> Statement {
     }
 }
 
-/// The parts between commas that stand in no string.
+/// Splits a text at commas outside string literals.
 fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
     let mut quote = None;
     text.split(move |letter: char| {

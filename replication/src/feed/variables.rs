@@ -1,4 +1,4 @@
-//! What a replica has set.
+//! The variables that a replica has set.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ const VARIABLES_MAX: usize = 64;
 pub struct Variables(HashMap<String, String>);
 
 impl Variables {
-    /// What the replica has set.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Sets one; false: there are too many.
+    /// Sets a variable. Returns false if there are too many.
     pub fn set(&mut self, name: String, value: String) -> bool {
         if self.0.len() >= VARIABLES_MAX && !self.0.contains_key(&name) {
             return false;

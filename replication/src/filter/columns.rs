@@ -1,4 +1,4 @@
-//! The columns of a table that have other values on replicas.
+//! The columns of a table whose values a filter changes for replicas.
 
 use std::borrow::Cow;
 
@@ -10,29 +10,29 @@ use sql::Charset;
 use super::error::FilterError;
 use super::policy::TableChange;
 
-/// A hash as hexadecimal digits.
+/// The length of a hash in hexadecimal digits.
 const HASH_DIGITS: usize = 64;
 
-/// A character of a column whose character set is not known has at most so many bytes.
+/// The maximum length of a character in bytes, if the column's character set is not known.
 const CHARACTER_BYTES_MAX: usize = 4;
 
-/// What becomes of the columns of one table.
+/// The filter's plan for the columns of one table.
 #[derive(Debug)]
 pub struct TableColumns {
     plans: Vec<ColumnPlan>,
     key: Option<Secret>,
 }
 
-/// What becomes of a column.
+/// The filter's plan for one column.
 #[derive(Debug)]
 enum ColumnPlan {
     Keep,
     Omit,
     Null,
     Constant(NewValue<'static>),
-    /// The hash of characters or bytes: so many digits of it.
+    /// A hash in place of characters or bytes; its number of digits.
     HashedBytes(usize),
-    /// The hash of an integer of so many bytes.
+    /// A hash in place of an integer with this many bytes.
     HashedInteger {
         bytes: usize,
         is_unsigned: bool,
@@ -46,10 +46,10 @@ const CONSTANT: &str = "columns_constant";
 const HASHED: &str = "columns_hashed";
 
 impl TableColumns {
-    /// What a filter says of a table's columns; none if it says nothing of them.
+    /// Returns a filter's plan for a table; none if the filter changes no column of the table.
     ///
     /// # Errors
-    /// The columns are not known, or cannot be changed so.
+    /// The names of the columns are not known, or a column cannot be changed like this.
     pub fn plan(change: &TableChange, table: &TableMap) -> Result<Option<Self>, FilterError> {
         let settings = &change.settings;
         let constants = settings.columns_constant.iter();
@@ -104,7 +104,7 @@ impl TableColumns {
         Ok(is_changed.then_some(Self { plans, key }))
     }
 
-    /// The first bytes of the hash of a value.
+    /// Returns the hash of a value, with the filter's key.
     fn hash(&self, value: &[u8]) -> [u8; 32] {
         let mut context = Context::new(&SHA256);
         context.update(self.key.as_ref().map_or("", Secret::expose).as_bytes());
@@ -115,7 +115,7 @@ impl TableColumns {
     }
 }
 
-/// What becomes of a column, or why that is not possible.
+/// Returns the plan for a column, or why the setting does not fit the column.
 fn plan_of(
     setting: &'static str,
     column: &Column,
@@ -151,7 +151,7 @@ fn constant(column: &Column, value: &str) -> Result<NewValue<'static>, &'static 
                 _ => (1_i128 << (bits - 1)) - 1,
             };
             match (least..=most).contains(&number) {
-                // The low bytes are what the column holds.
+                // The column holds the low bytes of the number.
                 true => Ok(NewValue::Integer(number as u64)),
                 false => Err("the value is out of the column's range"),
             }
@@ -195,7 +195,7 @@ fn hashed(column: &Column, is_key: bool) -> Result<ColumnPlan, &'static str> {
     }
 }
 
-/// How many bytes a character of the column has at most; none if ASCII has more than one.
+/// Returns the maximum length of a character in bytes; none if ASCII characters have more than one byte.
 fn character_bytes(column: &Column) -> Option<usize> {
     match column.collation.map(Charset::name_of_collation) {
         Some("ucs2" | "utf16" | "utf16le" | "utf32") => None,
@@ -230,14 +230,15 @@ impl ColumnRewrite for TableColumns {
             (Some(ColumnPlan::HashedInteger { bytes, is_unsigned }), OldValue::Integer(bits)) => {
                 NewValue::Integer(self.hash_integer(bits, *bytes, *is_unsigned))
             }
-            // A value that is in doubt is not shown.
+            // If plan and value do not match, NULL reveals nothing.
             _ => NewValue::Null,
         }
     }
 }
 
 impl TableColumns {
-    /// The first bytes of the hash of the number's decimal digits, without the highest bit: positive in any column.
+    /// Returns the first bytes of the hash of the number's decimal digits. The highest bit is 0, so it is positive
+    /// in any column.
     fn hash_integer(&self, bits: u64, bytes: usize, is_unsigned: bool) -> u64 {
         let shift = 64 - 8 * bytes as u32;
         let digits = match is_unsigned {

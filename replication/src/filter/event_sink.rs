@@ -1,4 +1,4 @@
-//! Where filtered transactions go.
+//! The destination of filtered transactions.
 
 use binlog::RawEvent;
 
@@ -6,12 +6,12 @@ use crate::error::StreamError;
 use crate::follow::Brought;
 use crate::relay::RelayWriter;
 
-/// Where the events of whole transactions go.
+/// Receives the events of complete transactions.
 pub trait EventSink {
-    /// Takes the next event, and what it brings.
+    /// Receives the next event, and its effect on the stream.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The event cannot be written.
     fn event(&mut self, raw: &RawEvent<'_>, brought: &Brought) -> Result<(), StreamError>;
 }
 

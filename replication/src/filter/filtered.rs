@@ -1,6 +1,6 @@
 //! How much of a transaction was filtered.
 
-/// How many events a filter has left out and changed.
+/// How many events a filter has dropped and changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Filtered {
     /// Events that replicas do not get.

@@ -1,14 +1,14 @@
-//! The filter between a stream and its relay files: changes that replicas do not get, and tables that they get in
-//! another form.
+//! The filter between a stream and its relay files. It drops changes that replicas must not get, and changes the
+//! form of tables.
 //!
 //! ```text
 //!   event ──► Filter ──► FilteredTransaction: policy, statement, columns ──► Spool ──► at its end ──► RelayWriter
 //!                        what passes, under which name, with which values; script: what a script makes of it
 //! ```
 //!
-//! A transaction whose changes are all dropped stays, empty, under its GTID, so that replicas have no gaps. The GTID
-//! event of MySQL states how long the transaction is. So a transaction is gathered, in memory or in a file without a
-//! name, until its end is there.
+//! If all changes of a transaction are dropped, an empty transaction with its GTID remains, so that replicas have
+//! no gaps. MySQL's GTID event contains the length of the transaction. Therefore a transaction is collected, in
+//! memory or in an unnamed file, until it is complete.
 
 mod columns;
 pub(crate) mod error;
@@ -39,18 +39,18 @@ pub use filtered::Filtered;
 use policy::Policy;
 use transaction::FilteredTransaction;
 
-/// See the module. It is for one connection to a server.
+/// The filter of one connection to a server.
 pub struct Filter {
     policy: Policy,
     decoder: Decoder,
-    /// Where long transactions are gathered.
+    /// The folder of the temporary files for long transactions.
     folder: PathBuf,
     transaction: Option<FilteredTransaction>,
 }
 
 impl Filter {
-    /// A filter for the events of servers of a family, which have a checksum or none. None if nothing is to be filtered,
-    /// and the transactions of MySQL are as long in the relay files as on the server.
+    /// Returns a filter for the events of a family, with or without checksums. None if no filter is configured and
+    /// the length of MySQL's transactions does not change (it does if the server's events have no checksums).
     ///
     /// # Errors
     /// The settings do not fit the family.
@@ -74,11 +74,11 @@ impl Filter {
         }))
     }
 
-    /// Takes the next event of the stream, and what it has brought. Whole transactions go on; gives how much of them was
-    /// filtered.
+    /// Takes the next event of the stream. When a transaction is complete, sends it to the sink, and returns how
+    /// much of it was filtered.
     ///
     /// # Errors
-    /// The event is damaged, cannot be filtered, or the sink cannot take it.
+    /// The event is damaged or cannot be filtered, or the sink refuses it.
     pub fn take(
         &mut self,
         raw: &RawEvent<'_>,
@@ -93,7 +93,7 @@ impl Filter {
             return Ok(Filtered::default());
         }
         let Some(transaction) = &mut self.transaction else {
-            // What replicas get of these is the relay's affair.
+            // The event is outside transactions. The relay decides whether replicas get it.
             sink.event(raw, brought)?;
             return Ok(Filtered::default());
         };

@@ -1,4 +1,4 @@
-//! What the settings say: which changes pass, and which tables have another form on replicas.
+//! The policy of the settings: which changes pass, and which tables have another form on replicas.
 
 use std::sync::Arc;
 
@@ -17,35 +17,35 @@ pub struct Policy {
     scripts: Vec<(Tables, Arc<FilterScript>)>,
 }
 
-/// Where a change comes from.
+/// The origin of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeOrigin {
-    /// The server that executed it first.
+    /// The id of the server that executed the change first.
     pub server_id: u32,
     /// The domain of its GTID (MariaDB).
     pub domain: Option<u32>,
 }
 
-/// A filter that keeps or drops.
+/// A filter that keeps or drops changes.
 struct ActionFilter {
     tables: Tables,
     settings: ReplicationFilterConfig,
     drops: bool,
 }
 
-/// A filter that changes tables.
+/// A filter that changes the form of tables.
 pub struct TableChange {
-    /// The tables.
+    /// The tables that it applies to.
     pub tables: Tables,
-    /// Its settings.
+    /// The filter's settings.
     pub settings: ReplicationFilterConfig,
 }
 
 impl Policy {
-    /// Of the settings.
+    /// Creates the policy from the settings.
     ///
     /// # Errors
-    /// They do not fit the family.
+    /// The settings do not fit the family.
     pub fn new(
         settings: &[ReplicationFilterConfig],
         script_settings: &ScriptConfig,
@@ -80,7 +80,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Whether there is a filter.
+    /// Whether the policy has any filter.
     pub fn filters(&self) -> bool {
         !self.actions.is_empty() || !self.tables.is_empty() || !self.scripts.is_empty()
     }
@@ -88,26 +88,26 @@ impl Policy {
     /// Reads the scripts whose files have changed.
     ///
     /// # Errors
-    /// One of them is no script.
+    /// A file is not a valid script.
     pub fn load_scripts(&self) -> Result<(), FilterError> {
         self.scripts
             .iter()
             .try_for_each(|(_, script)| script.load())
     }
 
-    /// The script that gets the changes of an object: that of the first filter with a script that matches.
+    /// Returns the script that gets the changes of an object: the first filter with a script that matches the object.
     pub fn script(&self, schema: &str, name: &str) -> Option<&Arc<FilterScript>> {
         let mut scripts = self.scripts.iter();
         let found = scripts.find(|(tables, _)| tables.has(schema, name));
         found.map(|(_, script)| script)
     }
 
-    /// Whether the rows of a table may get other values.
+    /// Whether a filter may change the values of a table's rows.
     pub fn changes_rows(&self, schema: &str, name: &str) -> bool {
         self.table_change(schema, name).is_some() || self.script(schema, name).is_some()
     }
 
-    /// Whether replicas get a change of an object. The first filter that matches decides.
+    /// Whether replicas get a change of an object. The first matching filter decides.
     pub fn passes(
         &self,
         change: FilteredChange,
@@ -120,12 +120,12 @@ impl Policy {
         first.is_none_or(|action| !action.drops)
     }
 
-    /// The other form that a table has on replicas.
+    /// Returns the filter that changes a table's form, if there is one.
     pub fn table_change(&self, schema: &str, name: &str) -> Option<&TableChange> {
         self.tables.iter().find(|it| it.tables.has(schema, name))
     }
 
-    /// The name of a table on replicas, if it is another one.
+    /// Returns schema and name of a table on replicas, if a filter renames it.
     pub fn renamed(&self, schema: &str, name: &str) -> Option<(String, String)> {
         let settings = &self.table_change(schema, name)?.settings;
         if settings.rename_schema.is_none() && settings.rename_table.is_none() {
@@ -139,7 +139,7 @@ impl Policy {
         ))
     }
 
-    /// Whether some change of a table may be dropped or changed.
+    /// Whether a filter may drop or edit some change of a table.
     pub fn is_concerned(&self, schema: &str, name: &str, origin: ChangeOrigin) -> bool {
         let is_dropped = |action: &&ActionFilter| {
             action.drops && action.is_from(origin) && action.tables.has(schema, name)

@@ -1,5 +1,5 @@
-//! The script of a filter: its function `on_change(change)` is called for each row that changes, and for each statement
-//! that changes objects. It drops the change, changes it, or lets it pass.
+//! The script of a filter. Its function `on_change(change)` is called for each changed row, and for each statement
+//! that changes objects. The function drops the change, edits it, or lets it pass.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::script_file::ScriptFile;
 /// The function that is called.
 const FUNCTION: &str = "on_change";
 
-/// Integers up to this have no gaps as numbers of Lua.
+/// Lua's numbers represent all integers up to this one exactly.
 const NUMBER_MAX: u64 = 1 << 53;
 
 /// A script, and the interpreter that runs it.
@@ -29,50 +29,50 @@ pub struct FilterScript {
     script: ScriptFile,
 }
 
-/// In which event a change is.
+/// The event that contains a change.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptEvent<'a> {
     /// The event's header.
     pub header: &'a EventHeader,
-    /// The transaction.
+    /// The GTID of the transaction.
     pub gtid: &'a Gtid,
 }
 
 /// A statement that changes objects.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptStatement<'a> {
-    /// What it changes.
+    /// The kind of change.
     pub change: FilteredChange,
     /// The objects: schema and name.
     pub objects: &'a [(String, String)],
-    /// Its text.
+    /// The statement's text.
     pub text: &'a str,
 }
 
-/// What becomes of a statement.
+/// The script's decision about a statement.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StatementVerdict {
-    /// It passes.
+    /// The statement passes unchanged.
     Pass,
-    /// It is dropped.
+    /// The statement is dropped.
     Drop,
-    /// It has this text.
+    /// The statement passes with this text.
     Text(String),
 }
 
-/// A table whose rows a script gets.
+/// A table whose rows go through a script.
 pub struct ScriptTable {
     script: Arc<FilterScript>,
     table: Arc<TableMap>,
-    /// Where each column is.
+    /// The index of each column, by its name.
     columns: HashMap<Vec<u8>, usize>,
 }
 
 impl FilterScript {
-    /// A script that is read when a transaction begins.
+    /// Creates a script. [`Self::load`] reads its file.
     ///
     /// # Errors
-    /// There is no interpreter for it.
+    /// The Lua interpreter cannot be created.
     pub fn new(file: PathBuf, settings: &ScriptConfig, clock: &Clock) -> Result<Self, FilterError> {
         let script = ScriptFile::new(settings, clock);
         let script = script.map_err(|text| FilterError::Script {
@@ -82,19 +82,19 @@ impl FilterScript {
         Ok(Self { file, script })
     }
 
-    /// Reads the file again if it has changed.
+    /// Reads the file if it has changed.
     ///
     /// # Errors
-    /// It is no script with that function.
+    /// The file is not a script with that function.
     pub fn load(&self) -> Result<(), FilterError> {
         let loaded = self.script.load(&self.file, FUNCTION);
         loaded.map_err(|text| self.fault(text))
     }
 
-    /// What becomes of a statement.
+    /// Calls the script for a statement.
     ///
     /// # Errors
-    /// The script has failed.
+    /// The script fails.
     pub fn statement(
         &self,
         event: ScriptEvent<'_>,
@@ -138,10 +138,10 @@ impl FilterScript {
 }
 
 impl ScriptTable {
-    /// A table of the log.
+    /// Prepares a table of the log for the script.
     ///
     /// # Errors
-    /// The server does not send the names of its columns.
+    /// The server sends no names of columns.
     pub fn new(script: Arc<FilterScript>, table: Arc<TableMap>) -> Result<Self, FilterError> {
         if !table.has_names() {
             return Err(FilterError::NoNames(qualified(&table.schema, &table.table)));
@@ -155,10 +155,10 @@ impl ScriptTable {
         })
     }
 
-    /// The rows of an event, as the script wants them.
+    /// Calls the script for each row of an event, and returns the edited rows.
     ///
     /// # Errors
-    /// The event is damaged, the script has failed, or a column cannot have a value.
+    /// The event is damaged, the script fails, or a column cannot hold a new value.
     pub fn edit(
         &self,
         event: ScriptEvent<'_>,
@@ -209,7 +209,7 @@ impl ScriptTable {
         })
     }
 
-    /// The values of an image by the names of their columns. NULL is nil.
+    /// Returns a Lua table with the values of a row image, by column name. NULL becomes nil.
     fn image(&self, lua: &Lua, image: &Row<'_>) -> mlua::Result<Table> {
         let values = lua.create_table()?;
         for (column, value) in self.table.columns.iter().zip(&image.values) {
@@ -226,7 +226,7 @@ impl ScriptTable {
         Ok(values)
     }
 
-    /// The columns whose values the script has changed.
+    /// Returns the columns whose values the script has changed.
     fn edited(&self, key: &str, values: &Table, image: &Row<'_>) -> mlua::Result<ImageEdit> {
         let mut edit = ImageEdit::new();
         for (index, column) in self.table.columns.iter().enumerate() {
@@ -256,7 +256,7 @@ impl ScriptTable {
         Ok(edit)
     }
 
-    /// A value that no column gets may be a mask with a typing error.
+    /// Fails if the script has set a column that does not exist: that may be a misspelt name of a column to mask.
     fn check_names(&self, key: &str, values: &Table, image: &Row<'_>) -> mlua::Result<()> {
         for pair in values.pairs::<LuaValue, LuaValue>() {
             let (name, _) = pair?;
@@ -287,7 +287,7 @@ impl ScriptTable {
 }
 
 impl ScriptEvent<'_> {
-    /// What each change has.
+    /// Returns a Lua table with the fields that all changes have.
     fn table(&self, lua: &Lua, kind: &str, (schema, name): (&str, &str)) -> mlua::Result<Table> {
         let change = lua.create_table()?;
         change.raw_set("type", kind)?;
@@ -307,7 +307,7 @@ fn images<'r, 'a>(row: &'r RowChange<'a>) -> [(&'static str, Option<&'r Row<'a>>
     ]
 }
 
-/// Calls the function; whether it says that the change is dropped.
+/// Calls the function. Returns whether the function drops the change.
 fn is_dropped(function: &Function, change: &Table) -> mlua::Result<bool> {
     match function.call(change)? {
         LuaValue::Nil | LuaValue::Boolean(true) => Ok(false),
@@ -334,7 +334,7 @@ fn qualified(schema: &str, name: &str) -> String {
     }
 }
 
-/// Numbers that Lua has without loss are numbers; everything else is a text.
+/// Turns a value into a Lua number if that loses nothing, otherwise into a Lua string.
 fn lua_value(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValue> {
     let Some(bytes) = value.to_bytes() else {
         return Ok(LuaValue::Nil);
@@ -354,7 +354,7 @@ fn lua_value(lua: &Lua, value: &Value<'_>) -> mlua::Result<LuaValue> {
     }
 }
 
-/// A script's value as a column takes it.
+/// Turns a script's value into the text that a column takes.
 fn text_of(value: &LuaValue) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(match value {
         LuaValue::Nil => return Ok(None),

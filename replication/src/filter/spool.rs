@@ -1,4 +1,4 @@
-//! The events of one transaction, until it is whole.
+//! Collects the events of one transaction until it is complete.
 
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
@@ -9,20 +9,20 @@ use tempfile::SpooledTempFile;
 use super::error::FilterError;
 use crate::error::StreamError;
 
-/// A longer transaction goes into a file without a name.
+/// A transaction longer than this, in bytes, goes to an unnamed file.
 const MEMORY_BYTES_MAX: usize = 4 << 20;
 
-/// See the module.
+/// The collected events of one transaction.
 pub struct Spool {
     file: SpooledTempFile,
-    /// How long the events are in the relay file.
+    /// The length of the events in the relay file, in bytes.
     bytes: u64,
     events: u64,
     scratch: Vec<u8>,
 }
 
 impl Spool {
-    /// An empty one; a long one is in a folder.
+    /// An empty spool. `folder` is for the files of long transactions.
     pub fn new(folder: &Path) -> Self {
         Self {
             file: tempfile::spooled_tempfile_in(MEMORY_BYTES_MAX, folder),
@@ -32,7 +32,7 @@ impl Spool {
         }
     }
 
-    /// How long the events are in the relay file, with headers and checksums.
+    /// The length of the events in the relay file, in bytes, with headers and checksums.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -40,7 +40,7 @@ impl Spool {
     /// Appends an event.
     ///
     /// # Errors
-    /// It is too long, or the file cannot be written.
+    /// The event is too long, or the file cannot be written.
     pub fn push(&mut self, header: &EventHeader, body: &[u8]) -> Result<(), FilterError> {
         self.scratch.clear();
         put_event(&mut self.scratch, header, body, Checksum::None)?;
@@ -62,10 +62,10 @@ impl Spool {
         Ok(())
     }
 
-    /// Gives all events, in order, and whether each is the last.
+    /// Passes all events to `take`, in order. The flag is true for the last event.
     ///
     /// # Errors
-    /// The file cannot be read, or the events are not taken.
+    /// The file cannot be read, or `take` fails.
     pub fn drain(
         mut self,
         mut take: impl FnMut(&RawEvent<'_>, bool) -> Result<(), StreamError>,

@@ -1,4 +1,4 @@
-//! What becomes of a statement: it passes, it is dropped, or it passes with other names.
+//! Decides about a statement: it passes, it is dropped, or it passes with other names.
 
 use std::borrow::Cow;
 
@@ -17,21 +17,21 @@ use crate::position::Gtid;
 /// The schema with the tables of accounts.
 const ACCOUNTS: (&str, &str) = ("mysql", "user");
 
-/// How much of a statement an error shows, in characters.
+/// How much of a statement an error message shows, in characters.
 const SHOWN_MAX: usize = 100;
 
-/// What becomes of a statement.
+/// The decision about a statement.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It stays as it is.
+    /// Replicas get the statement unchanged.
     Pass,
-    /// Replicas do not get it.
+    /// Replicas do not get the statement.
     Drop,
-    /// Replicas get this body.
+    /// Replicas get this event body instead.
     Replace(Vec<u8>),
 }
 
-/// A statement of the log.
+/// A statement of the server's log.
 pub struct FilteredStatement<'a> {
     /// The event's header.
     pub header: &'a EventHeader,
@@ -39,17 +39,17 @@ pub struct FilteredStatement<'a> {
     pub body: (&'a [u8], usize),
     /// The statement.
     pub query: &'a Query<'a>,
-    /// Where it comes from.
+    /// The server and domain that the transaction comes from.
     pub origin: ChangeOrigin,
-    /// Its transaction.
+    /// The GTID of its transaction.
     pub gtid: &'a Gtid,
 }
 
 impl FilteredStatement<'_> {
-    /// What becomes of it.
+    /// Decides about the statement.
     ///
     /// # Errors
-    /// That cannot be said.
+    /// The filter cannot decide, or cannot rewrite the statement.
     pub fn fate(&self, policy: &Policy) -> Result<Fate, FilterError> {
         let facts = sql::facts(&self.query.text, query_flags(self.query));
         let scripted = match class(facts.kind) {
@@ -59,7 +59,7 @@ impl FilteredStatement<'_> {
         scripted.map_or_else(|| self.unscripted(policy, &facts), Ok)
     }
 
-    /// What becomes of it whatever scripts say.
+    /// Decides about the statement by the policy alone, without scripts.
     fn unscripted(&self, policy: &Policy, facts: &Facts) -> Result<Fate, FilterError> {
         match facts.kind {
             StatementKind::Begin(_)
@@ -77,7 +77,7 @@ impl FilteredStatement<'_> {
         }
     }
 
-    /// What becomes of a statement that a script has dropped or changed; none if no script has.
+    /// Returns the decision of the script for the statement; none if no script drops or changes it.
     fn scripted(
         &self,
         policy: &Policy,
@@ -92,7 +92,7 @@ impl FilteredStatement<'_> {
             return Ok(None);
         };
         let raw = str::from_utf8(&self.query.text).ok();
-        // Statements for accounts have passwords and hashes.
+        // Statements for accounts contain passwords and hashes, so the script gets a text without them.
         let raw = raw.filter(|_| change != FilteredChange::Account);
         let text = raw.map_or_else(|| query_text(self.query).into(), Cow::Borrowed);
         let event = ScriptEvent {
@@ -128,7 +128,7 @@ impl FilteredStatement<'_> {
         }))
     }
 
-    /// A statement that changes objects.
+    /// Decides about a statement that changes objects.
     fn object_change(
         &self,
         policy: &Policy,
@@ -160,7 +160,7 @@ impl FilteredStatement<'_> {
         }
     }
 
-    /// The objects that it changes: schema and name.
+    /// Returns schema and name of each object that the statement changes.
     fn objects(&self, change: FilteredChange, facts: &Facts) -> Vec<(String, String)> {
         if change == FilteredChange::Account {
             return vec![(ACCOUNTS.0.to_owned(), ACCOUNTS.1.to_owned())];
@@ -186,14 +186,14 @@ impl FilteredStatement<'_> {
                 .collect(),
         };
         if objects.is_empty() {
-            // FLUSH, CREATE SERVER: only a filter for all tables is meant.
+            // FLUSH and CREATE SERVER name no table; only filters for all tables apply to them.
             objects.push((String::new(), String::new()));
         }
         objects.dedup();
         objects
     }
 
-    /// A statement that changes rows, and that replicas would execute.
+    /// Decides about a statement that changes rows, and that replicas would execute themselves.
     fn row_change(&self, policy: &Policy, facts: &Facts) -> Result<Fate, FilterError> {
         let change = match facts.kind {
             StatementKind::Insert | StatementKind::Replace | StatementKind::Load => {
@@ -218,7 +218,7 @@ impl FilteredStatement<'_> {
                         false => dropped += 1,
                     }
                 }
-                // A replica does not have the rows that would be read.
+                // The statement reads a filtered table, and a replica may not have the same rows of it.
                 _ if is_concerned => return Err(refused()),
                 _ => {}
             }
@@ -230,7 +230,8 @@ impl FilteredStatement<'_> {
         }
     }
 
-    /// Views and routines are not read closely enough to be renamed.
+    /// Fails if a view or routine mentions a renamed table, because the proxy does not rewrite the code of views
+    /// and routines.
     fn check_code(
         &self,
         policy: &Policy,
@@ -247,7 +248,7 @@ impl FilteredStatement<'_> {
         }
     }
 
-    /// CREATE, ALTER, DROP DATABASE of a schema whose tables all have another one on replicas.
+    /// Rewrites CREATE, ALTER or DROP DATABASE of a schema if all its tables go to another schema on replicas.
     fn renamed_schema(
         &self,
         policy: &Policy,
@@ -266,7 +267,7 @@ impl FilteredStatement<'_> {
         self.replaced(new.as_bytes(), text.as_bytes())
     }
 
-    /// Each table that it mentions, with the schema in front, if one has another name.
+    /// Rewrites all tables that the statement mentions, each with its schema, if one of them is renamed.
     fn renamed_tables(&self, policy: &Policy, facts: &Facts) -> Result<Fate, FilterError> {
         let is_renamed = |mention: &&Mention| {
             let (schema, name) = self.table(mention);
@@ -333,7 +334,7 @@ impl FilteredStatement<'_> {
         }
     }
 
-    /// A name outside of ASCII is put into statements in UTF-8 only.
+    /// Fails if a name outside ASCII would have to go into a statement that is not UTF-8.
     fn check_charset(&self, name: &str) -> Result<(), FilterError> {
         match name.is_ascii() || str::from_utf8(&self.query.text).is_ok() {
             true => Ok(()),
@@ -341,7 +342,7 @@ impl FilteredStatement<'_> {
         }
     }
 
-    /// It without passwords, for errors.
+    /// Returns the statement without passwords, shortened, for error messages.
     fn shown(&self) -> String {
         let change = Change::of(self.header, self.query);
         let text = change.map_or_else(|| query_text(self.query), |it| it.statement);
@@ -349,7 +350,7 @@ impl FilteredStatement<'_> {
     }
 }
 
-/// What a statement changes besides rows; none if it changes rows.
+/// Returns the kind of object change; none if the statement changes rows only.
 fn class(kind: StatementKind) -> Option<FilteredChange> {
     if let Some(object) = kind.changed_object() {
         return Some(match object {
@@ -362,7 +363,7 @@ fn class(kind: StatementKind) -> Option<FilteredChange> {
     }
     Some(match kind {
         StatementKind::Truncate => FilteredChange::Truncate,
-        // SET PASSWORD, SET DEFAULT ROLE: the log has no other SET.
+        // The binary log contains no SET but SET PASSWORD and SET DEFAULT ROLE.
         StatementKind::Grant | StatementKind::Revoke | StatementKind::Set => {
             FilteredChange::Account
         }
@@ -383,7 +384,7 @@ fn is_of_schema(kind: StatementKind) -> bool {
     )
 }
 
-/// Whether the names of the objects are found by words such as PROCEDURE, and not as tables.
+/// Whether the objects' names follow words such as PROCEDURE, so the lexer does not report them as tables.
 fn is_named_by_words(kind: StatementKind) -> bool {
     matches!(
         kind.changed_object(),
@@ -398,7 +399,7 @@ fn is_written(role: Role) -> bool {
     )
 }
 
-/// A statement that drops these tables, whatever their names are on replicas.
+/// Returns a DROP TABLE for these tables, with the names that they have on replicas.
 fn drop_tables(policy: &Policy, object: Object, tables: &[&(String, String)]) -> String {
     let names = tables.iter().map(|(schema, name)| {
         let renamed = policy.renamed(schema, name);
@@ -418,7 +419,7 @@ fn qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", quoted(schema), quoted(name))
 }
 
-/// The first name that is `old`, replaced.
+/// Replaces the first name that equals `old`.
 fn replace_schema(text: &str, flags: Flags, old: &str, new: &str) -> String {
     let mut lexer = sql::Lexer::new(text.as_bytes(), flags);
     loop {

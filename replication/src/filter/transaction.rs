@@ -29,43 +29,43 @@ use crate::error::StreamError;
 use crate::follow::Brought;
 use crate::position::Gtid;
 
-/// How many events may belong to the next one: values of a statement, or pieces of a rows event of 1 GiB.
+/// How many events may wait for the event they belong to: values of a statement, or pieces of a rows event of 1 GiB.
 const HELD_MAX: usize = 4096;
 
-/// An event in memory of its own.
+/// An owned copy of an event.
 struct Held {
     header: EventHeader,
     body: Vec<u8>,
 }
 
-/// A table of the statement whose rows come.
+/// A table of the statement whose rows events are coming.
 struct StatementTable {
     map: Arc<TableMap>,
-    /// Its TABLE_MAP event, as replicas get it; none if nothing of the table passes, or if they have got it.
+    /// The TABLE_MAP event for replicas; none if no row of the table passes, or if the spool has the event already.
     event: Option<Held>,
     columns: Option<TableColumns>,
-    /// The script that gets its rows.
+    /// The script that edits the table's rows.
     script: Option<ScriptTable>,
 }
 
-/// See the module.
+/// One transaction on its way through the filter.
 pub struct FilteredTransaction {
     gtid: Gtid,
-    /// The event that begins it.
+    /// The event that begins the transaction; it has the GTID.
     begin: Held,
     origin: ChangeOrigin,
     spool: Spool,
     filtered: Filtered,
-    /// Whether its events get checksums that they did not have.
+    /// Whether the server's events have no checksums. Replicas get them with checksums, which are longer.
     is_longer: bool,
-    /// Whether a COMMIT is to come.
+    /// Whether a COMMIT ends the transaction.
     is_open: bool,
-    /// The header of the only statement, which was dropped.
+    /// The header of the dropped statement, if the transaction has no other statement.
     emptied: Option<EventHeader>,
     tables: HashMap<u64, StatementTable>,
-    /// The ids of the tables, in order.
+    /// The ids of the tables, in the order of their TABLE_MAP events.
     order: Vec<u64>,
-    /// Rows that pass, and of which it is not known yet whether they are the last of their statement.
+    /// A rows event that passes. It waits, because it may have to be marked as the last of its statement.
     rows: Option<Held>,
     /// Values and pieces of rows events that belong to the next event.
     before: Vec<Held>,
@@ -81,7 +81,7 @@ impl Held {
 }
 
 impl FilteredTransaction {
-    /// Begins with the event that has the GTID. A long transaction is gathered in a folder.
+    /// Begins with the event that has the GTID. A long transaction goes to a temporary file in `folder`.
     pub fn begin(gtid: Gtid, raw: &RawEvent<'_>, event: &Event<'_>, folder: &Path) -> Self {
         let mut origin = ChangeOrigin {
             server_id: raw.header().server_id,
@@ -108,10 +108,10 @@ impl FilteredTransaction {
         }
     }
 
-    /// Takes the next event.
+    /// Filters the next event of the transaction.
     ///
     /// # Errors
-    /// It cannot be filtered.
+    /// The event cannot be filtered.
     pub fn take(
         &mut self,
         raw: &RawEvent<'_>,
@@ -133,7 +133,7 @@ impl FilteredTransaction {
             }
             Event::TableMap(map) => self.table(raw, map, policy, decoder),
             Event::Rows(rows, table) => self.rows(raw, rows, table.is_some(), policy, decoder),
-            // The text may have values that replicas must not have.
+            // The text of the statement may contain values that the filter hides from replicas.
             Event::AnnotateRows(_) | Event::RowsQuery(_) if policy.filters() => {
                 self.filtered.dropped += 1;
                 Ok(())
@@ -151,7 +151,7 @@ impl FilteredTransaction {
         }
     }
 
-    /// Keeps an event that belongs to the next one.
+    /// Holds an event that belongs to the next event.
     fn hold_before(&mut self, raw: &RawEvent<'_>, limit: usize) -> Result<(), FilterError> {
         let held = self.before.iter().map(|it| it.body.len() + HEADER_BYTES);
         let length = held.sum::<usize>() + raw.bytes().len();
@@ -163,10 +163,10 @@ impl FilteredTransaction {
         Ok(())
     }
 
-    /// A compressed transaction. It stays as it is if nothing of it is filtered.
+    /// Filters a compressed transaction. If the filter changes no event of it, it stays compressed.
     ///
     /// # Errors
-    /// It is damaged, or cannot be filtered.
+    /// The transaction is damaged, or cannot be filtered.
     pub fn take_payload(
         &mut self,
         raw: &RawEvent<'_>,
@@ -188,10 +188,10 @@ impl FilteredTransaction {
         Ok(())
     }
 
-    /// The transaction is whole, and goes on.
+    /// Ends the transaction, and sends its events to the sink.
     ///
     /// # Errors
-    /// The sink does not take it.
+    /// The sink refuses an event.
     pub fn finish(
         mut self,
         decoder: &Decoder,
@@ -256,7 +256,7 @@ impl FilteredTransaction {
                 self.filtered.dropped += 1 + self.before.len() as u64;
                 self.before.clear();
                 if opens {
-                    // CREATE TABLE … START TRANSACTION of MySQL.
+                    // MySQL's CREATE TABLE … START TRANSACTION: rows and a COMMIT follow, so replicas need a BEGIN.
                     self.put_word(raw.header(), post_header, b"BEGIN")?;
                 } else if !self.is_open {
                     self.emptied = Some(*raw.header());
@@ -330,19 +330,19 @@ impl FilteredTransaction {
                 None => self.filtered.dropped += 1 + std::mem::take(&mut self.before).len() as u64,
             }
         } else if self.rows.is_some() {
-            // An event that only ends the statement: the rows before it do that, too.
+            // This event only ends the statement. The held rows event gets the end flag in its place.
             self.filtered.dropped += 1;
         }
         if rows.ends_statement() {
             self.end_rows()?;
         } else if raw.header().event_type == EventType::PARTIAL_ROW_DATA {
-            // A piece cannot be marked as the last of the statement later.
+            // A piece of a rows event cannot get the end flag later, so it is not held.
             self.put_rows()?;
         }
         Ok(())
     }
 
-    /// The rows as replicas get them; none if they do not.
+    /// Returns the rows event for replicas; none if no row passes.
     fn passing_rows(
         &mut self,
         raw: &RawEvent<'_>,
@@ -362,7 +362,7 @@ impl FilteredTransaction {
             return Ok(None);
         }
         let event_type = match raw.header().event_type {
-            // The pieces become one event again.
+            // The pieces were joined, so replicas get one event of the usual type.
             EventType::PARTIAL_ROW_DATA => whole_type(rows.kind),
             other => other,
         };
@@ -396,7 +396,7 @@ impl FilteredTransaction {
         }))
     }
 
-    /// The tables must be known before the first rows of a statement.
+    /// Writes the TABLE_MAP events. They must come before the first rows of a statement.
     fn put_tables(&mut self) -> Result<(), FilterError> {
         for id in &self.order {
             let table = self.tables.get_mut(id);
@@ -407,7 +407,7 @@ impl FilteredTransaction {
         Ok(())
     }
 
-    /// The rows that are held, and the pieces in front of them.
+    /// Writes the held rows event.
     fn put_rows(&mut self) -> Result<(), FilterError> {
         if let Some(rows) = self.rows.take() {
             self.spool.push(&rows.header, &rows.body)?;
@@ -422,7 +422,7 @@ impl FilteredTransaction {
         Ok(())
     }
 
-    /// No more rows of a statement come.
+    /// Ends the rows of a statement: marks the held rows event as the last one, and forgets the tables.
     fn end_rows(&mut self) -> Result<(), FilterError> {
         if let Some(rows) = &mut self.rows
             && rows.header.event_type != EventType::PARTIAL_ROW_DATA
@@ -442,7 +442,7 @@ impl FilteredTransaction {
         self.put_before()
     }
 
-    /// The only statement was dropped: an empty transaction takes its place.
+    /// Writes an empty transaction in place of the only statement, which was dropped.
     fn put_empty(&mut self, header: &EventHeader, post_header: usize) -> Result<(), FilterError> {
         match self.gtid {
             Gtid::Mysql(_) => self.put_word(header, post_header, b"BEGIN")?,
@@ -451,7 +451,8 @@ impl FilteredTransaction {
         self.put_word(header, post_header, b"COMMIT")
     }
 
-    /// The GTID event of MariaDB says that a COMMIT comes, and nothing of an ALTER TABLE in two phases.
+    /// Rewrites MariaDB's GTID event: a COMMIT ends the transaction, and the event has no part of a two-phase ALTER
+    /// TABLE.
     fn open_group(&mut self) -> Result<(), FilterError> {
         let body = std::mem::take(&mut self.begin.body);
         let event = MariadbGtidEvent::decode(&body, self.begin.header.server_id);
@@ -505,7 +506,7 @@ fn whole_type(kind: RowsKind) -> EventType {
     }
 }
 
-/// Whether a COMMIT follows a statement.
+/// Whether a statement opens a transaction that a COMMIT ends.
 fn opens_transaction(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     let has = |at: Option<&[u8]>, words: &[u8]| at.is_some_and(|it| it.eq_ignore_ascii_case(words));

@@ -5,19 +5,19 @@ use sql::{Flags, StatementKind, TokenKind, Word};
 use super::Names;
 use crate::object::{ObjectKind, ObjectName};
 
-/// The most accounts of one statement.
+/// The maximum number of accounts of one statement.
 const ACCOUNTS_MAX: usize = 1024;
 
-/// What a statement does to accounts.
+/// The effect of a statement on accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountChange {
-    /// What it is: `CREATE ROLE`.
+    /// The kind of statement, such as `CREATE ROLE`.
     pub kind: &'static str,
     /// The accounts that it changes.
     pub accounts: Vec<ObjectName>,
 }
 
-/// The change of a statement; none if it changes no account. `invoker` is who executes it.
+/// Returns the change that a statement makes; none if it changes no account. `invoker` is the account that executes it.
 pub fn account_change(
     text: &str,
     flags: Flags,
@@ -58,7 +58,7 @@ fn kind(statement: StatementKind, is_role: bool) -> Option<&'static str> {
 }
 
 impl Names<'_> {
-    /// Goes behind a keyword.
+    /// Advances to the token after a keyword.
     fn skip_to_word(&mut self, word: &str) {
         while !self.is_at_end() {
             let is_it = self.is_word(word);
@@ -69,7 +69,7 @@ impl Names<'_> {
         }
     }
 
-    /// Goes behind USER or ROLE; whether it is ROLE.
+    /// Advances to the token after USER or ROLE. Returns true for ROLE.
     fn skip_to_noun(&mut self) -> bool {
         while !self.is_at_end() && !self.is(Word::User) && !self.is(Word::Role) {
             self.advance();
@@ -118,7 +118,7 @@ impl Names<'_> {
         })
     }
 
-    /// `'user'@'host'`, with commas or TO in between, up to the first option.
+    /// Reads accounts such as `'user'@'host'`, separated by commas or TO, up to the first option.
     fn accounts(&mut self, invoker: Option<&(String, String)>) -> Vec<ObjectName> {
         let mut accounts = Vec::new();
         while accounts.len() < ACCOUNTS_MAX && self.is_name() {
@@ -137,7 +137,7 @@ impl Names<'_> {
         )
     }
 
-    /// One account. CURRENT_USER and USER() are the invoker; none if that is not known.
+    /// Reads one account. CURRENT_USER and USER() mean the invoker; none if the invoker is not known.
     fn account(&mut self, invoker: Option<&(String, String)>) -> Option<ObjectName> {
         if !self.is_name() {
             return None;
@@ -153,8 +153,8 @@ impl Names<'_> {
         })
     }
 
-    /// The next account stands behind a comma or TO. Behind options of the last there is a comma, too; but not behind
-    /// DEFAULT ROLE and WITH ROLE, where roles are listed.
+    /// Advances to the next account, after a comma or TO. A comma can also follow the options of the previous
+    /// account. After ROLE (DEFAULT ROLE, WITH ROLE) the list contains roles, so the search ends.
     fn skip_to_next_account(&mut self) -> bool {
         while !self.is_at_end() && !self.is(Word::Role) {
             let is_next = self.here.kind == TokenKind::Comma || self.is(Word::To);

@@ -1,5 +1,5 @@
-//! Those who are told of each change of a schema: a program, a webhook, a Lua script. Each is told in order, one change at
-//! a time, at least once, and again after a failure; none waits for another.
+//! The receivers of schema changes: a program, a webhook, a Lua script. Each receiver gets the changes in order,
+//! one at a time, at least once, and again after a failure. No receiver waits for another.
 
 mod program;
 mod script;
@@ -23,7 +23,7 @@ const WAIT_FIRST: Duration = Duration::from_secs(1);
 /// The longest wait after a failure.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Who is told.
+/// A receiver of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receiver {
     /// `schema_history.hook`
@@ -35,10 +35,10 @@ pub enum Receiver {
 }
 
 impl Receiver {
-    /// Each of them.
+    /// All receivers.
     pub const ALL: [Self; 3] = [Self::Program, Self::Webhook, Self::Script];
 
-    /// As the database and the log call it: its setting.
+    /// The name in the database and the log: the receiver's setting.
     pub fn name(self) -> &'static str {
         match self {
             Self::Program => "hook",
@@ -47,7 +47,7 @@ impl Receiver {
         }
     }
 
-    /// Whether there is one.
+    /// Whether the receiver is configured.
     fn is_set(self, config: &Config) -> bool {
         let history = &config.schema_history;
         match self {
@@ -57,7 +57,7 @@ impl Receiver {
         }
     }
 
-    /// Tells it of one change. It has taken the change if this returns Ok.
+    /// Delivers one change. If this returns Ok, the receiver has taken the change.
     async fn deliver(
         self,
         config: &Arc<Config>,
@@ -73,7 +73,7 @@ impl Receiver {
     }
 }
 
-/// Tells a receiver of changes until the streams end.
+/// Delivers changes to a receiver until the streams end.
 pub async fn deliver_changes(
     receiver: Receiver,
     mut configs: watch::Receiver<Arc<Config>>,
@@ -120,7 +120,7 @@ pub async fn deliver_changes(
     }
 }
 
-/// The change to tell of next.
+/// Returns the next change to deliver.
 fn due(
     receiver: Receiver,
     store: &RefCell<Store>,

@@ -9,10 +9,11 @@ use tokio::time::timeout;
 
 use crate::store::UndeliveredChange;
 
-/// How much of the program's error output goes into the log.
+/// How many bytes of the program's standard error go into the log.
 const ERRORS_BYTES_MAX: u64 = 1000;
 
-/// Runs the program with the change on its standard input. It must end with 0 within the limit, or it is killed.
+/// Runs the program with the change on standard input. It must exit with 0 within the limit; after the limit it is
+/// killed.
 pub(super) async fn run(
     hook: &[String],
     limit: Duration,
@@ -32,7 +33,7 @@ pub(super) async fn run(
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // A program may end without reading; its exit code counts.
+            // A program may exit without reading its input; only the exit code counts.
             let _ = stdin
                 .write_all(format!("{}\n", change.json).as_bytes())
                 .await;

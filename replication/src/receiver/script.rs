@@ -13,14 +13,14 @@ use crate::store::UndeliveredChange;
 /// The function that is called.
 const FUNCTION: &str = "on_schema_change";
 
-/// The interpreter, from the first change on. It begins anew with other settings.
+/// The Lua interpreter. It is created at the first change, and again if the settings change.
 pub(super) struct Scripts {
     clock: Clock,
     running: Option<(ScriptConfig, Arc<ScriptFile>)>,
 }
 
 impl Scripts {
-    /// No interpreter yet. Scripts get the time from `clock`.
+    /// Starts without an interpreter. Scripts get the time from `clock`.
     pub(super) fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -28,7 +28,7 @@ impl Scripts {
         }
     }
 
-    /// Calls the script with a change. It has taken the change if it raises no error.
+    /// Calls the script with a change. If the script raises no error, the change counts as delivered.
     pub(super) async fn call(
         &mut self,
         config: &Config,
@@ -39,7 +39,7 @@ impl Scripts {
         };
         let script = self.script(&config.script)?;
         let json = change.json.clone();
-        // A script may run for a second and longer, and streams go on meanwhile.
+        // A script may run for a second or longer. On a thread of its own it does not block the streams.
         let called = tokio::task::spawn_blocking(move || deliver(&script, &file, &json));
         called.await.map_err(|error| error.to_string())?
     }
@@ -63,7 +63,7 @@ fn deliver(script: &ScriptFile, file: &Path, json: &str) -> Result<(), String> {
     script.call(FUNCTION, |lua, function| function.call(change(lua, json)?))
 }
 
-/// The change as a table. What is null is not in it.
+/// Returns the change as a Lua table. Null members are omitted.
 fn change(lua: &Lua, json: &str) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let members: serde_json::Map<String, serde_json::Value> =

@@ -5,10 +5,10 @@ use net::post::{self, Authorities, Destination};
 
 use crate::store::UndeliveredChange;
 
-/// How much of an answer goes into the log.
+/// How many bytes of an answer go into the log.
 const ANSWER_BYTES_MAX: usize = 200;
 
-/// Posts a change. The server must answer with a status that says success.
+/// Posts a change. The server must answer with a success status.
 pub(super) async fn post(
     history: &SchemaHistoryConfig,
     change: &UndeliveredChange,
@@ -28,7 +28,7 @@ pub(super) async fn post(
     };
     let body = change.json.clone().into_bytes();
     let answered = post::post(destination, body.into(), history.timeout_hook).await;
-    // The path may be a secret.
+    // Log only host and port, because the path may be a secret.
     let place = format!("{}:{}", target.host, target.port);
     let answer = answered.map_err(|error| format!("{place}: {error}"))?;
     if answer.status.is_success() {

@@ -1,4 +1,4 @@
-//! The faults of a relay log, for its writer and for those who read it.
+//! The errors of a relay log, for its writer and its readers.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,31 +7,31 @@ use binlog::FileError;
 
 use crate::position::Position;
 
-/// Why the relay files cannot be opened or written.
+/// The reason why the relay files cannot be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// The system refuses something.
+    /// An operation of the operating system fails.
     #[error("the relay file {file} cannot be {what}: {error}", file = file.display())]
     Io {
         /// Which file or folder.
         file: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// The system's words.
         error: io::Error,
     },
-    /// Another process or stream writes there.
+    /// Another process or stream uses the folder.
     #[error("another proxy or stream writes into the relay folder {}", .0.display())]
     InUse(PathBuf),
-    /// A file is damaged where it cannot be repaired.
+    /// A file is damaged at a place that cannot be repaired.
     #[error("the relay file {file}: {error}", file = file.display())]
     Damaged {
         /// Which file.
         file: PathBuf,
-        /// What is wrong, and where.
+        /// The fault, and its place.
         error: FileError,
     },
-    /// A file is not as the proxy writes it.
+    /// A file was not written by the proxy.
     #[error(
         "the file {} is no relay file: {what}. Empty the folder to begin the relay anew",
         file.display()
@@ -39,10 +39,10 @@ pub enum RelayError {
     Strange {
         /// Which file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The difference to a relay file.
         what: &'static str,
     },
-    /// The stream has had transactions that the relay has not.
+    /// The relay lacks transactions that the stream has processed.
     #[error(
         "the relay files lack transactions that the stream has had: {missing}. Empty the folder {} to begin the relay \
          anew; replicas must then be as far as the stream",
@@ -51,18 +51,18 @@ pub enum RelayError {
     Behind {
         /// The folder.
         folder: PathBuf,
-        /// What is missing.
+        /// The missing transactions.
         missing: Position,
     },
-    /// The server's events cannot be kept.
+    /// The server's events cannot be stored.
     #[error("{0}")]
     Unfit(&'static str),
 }
 
-/// Why a replica cannot be fed.
+/// The reason why a replica gets no more events.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The relay has deleted what comes next.
+    /// The relay has deleted the next file.
     #[error("the relay files that hold the next transactions are deleted")]
     Deleted,
     /// The system refuses something.

@@ -1,4 +1,4 @@
-//! The files of a relay: their names, and what each begins with.
+//! The relay files: their names, and their first events.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -12,7 +12,7 @@ use binlog::{
 use super::error::RelayError;
 use crate::position::Position;
 
-/// What all files are called, before their numbers.
+/// The first part of all file names, before the number.
 const BASE: &str = "pilotfish";
 
 /// The first bytes of a binary log.
@@ -26,7 +26,7 @@ pub fn name(number: u64) -> String {
     format!("{BASE}.{number:06}")
 }
 
-/// The numbers of all files in a folder, in order.
+/// Returns the numbers of all relay files in a folder, in order.
 pub fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in folder.read_dir()? {
@@ -39,22 +39,22 @@ pub fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// What a file begins with.
+/// The first events of a relay file.
 #[derive(Debug, Clone)]
 pub struct Head {
-    /// How its events are laid out.
+    /// The format of its events.
     pub format: FormatDescription,
     /// The transactions of all files before it.
     pub before: Position,
-    /// How many bytes it takes.
+    /// The length of the head, in bytes.
     pub bytes: u64,
 }
 
 impl Head {
-    /// Appends it as the begin of a file.
+    /// Appends the head, which begins a file.
     ///
     /// # Errors
-    /// It is too long.
+    /// The head is too long.
     pub fn encode(&mut self, out: &mut Vec<u8>, server_id: u32) -> Result<(), RelayError> {
         out.extend_from_slice(MAGIC);
         let mut body = Vec::new();
@@ -77,10 +77,10 @@ impl Head {
         Ok(())
     }
 
-    /// Reads it; none if the file ends within it.
+    /// Reads a file's head; none if the file ends within it.
     ///
     /// # Errors
-    /// The file is something else, or is damaged.
+    /// The file is of another kind, or is damaged.
     pub fn read(file: &Path, limits: Limits) -> Result<Option<Self>, RelayError> {
         let opened = File::open(file).map_err(io_error(file, "opened"))?;
         let mut events = EventReader::new(BufReader::new(opened), limits);
@@ -133,7 +133,7 @@ impl Head {
     }
 }
 
-/// Appends an event of the proxy's own to the bytes of a file.
+/// Appends an event that the proxy creates itself.
 fn put(
     out: &mut Vec<u8>,
     event_type: EventType,
@@ -153,12 +153,12 @@ fn put(
         .map_err(|_| RelayError::Unfit("the position has more GTIDs than an event can hold"))
 }
 
-/// A position as headers have it: modulo 2^32.
+/// The position in an event header: the offset modulo 2^32.
 pub fn position_of(offset: u64) -> u32 {
     (offset & u64::from(u32::MAX)) as u32
 }
 
-/// What the system has said of a file.
+/// Wraps an error of the operating system about a file.
 pub fn io_error(file: &Path, what: &'static str) -> impl Fn(io::Error) -> RelayError {
     let file: PathBuf = file.to_owned();
     move |error| RelayError::Io {

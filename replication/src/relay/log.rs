@@ -1,4 +1,4 @@
-//! What is durable in the relay files, for those who read them: the files, and how far they go.
+//! The durable content of the relay files, for their readers: the list of files, and their lengths.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use tokio::sync::watch;
 use super::files;
 use crate::position::Position;
 
-/// What readers know of a relay. Its writer keeps it up to date.
+/// The readers' view of the relay files. The writer updates it.
 #[derive(Debug)]
 pub struct RelayLog {
     folder: PathBuf,
-    /// As whom replicas know the proxy.
+    /// The server id by which replicas know the proxy.
     server_id: u32,
     uuid: String,
     state: Mutex<LogState>,
-    /// How often something has been added, or the writer has left.
+    /// Counts additions. Also increases when the writer ends.
     additions: watch::Sender<u64>,
-    /// Whether nobody writes any more.
+    /// Whether the writer has ended.
     is_closed: AtomicBool,
 }
 
@@ -29,23 +29,23 @@ pub struct RelayLog {
 struct LogState {
     files: VecDeque<RelayFile>,
     position: Position,
-    /// What the server calls itself.
+    /// The server's version text.
     version: String,
 }
 
-/// One file.
+/// One relay file.
 #[derive(Debug, Clone)]
 pub struct RelayFile {
-    /// Its number.
+    /// The number in the file's name.
     pub number: u64,
     /// The transactions of all files before it.
     pub before: Position,
-    /// How many bytes of it are durable and whole.
+    /// The length of its durable part, in bytes. That part contains complete transactions only.
     pub bytes: u64,
 }
 
 impl RelayLog {
-    /// Of these files, which go up to `position`.
+    /// A log of these files, which contain the transactions up to `position`.
     pub(super) fn new(
         folder: &Path,
         (server_id, uuid): (u32, &str),
@@ -70,17 +70,17 @@ impl RelayLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `server_id`, which no replica may have.
+    /// The proxy's `server_id`. No replica may have the same.
     pub fn server_id(&self) -> u32 {
         self.server_id
     }
 
-    /// `server_uuid`
+    /// The proxy's `server_uuid`.
     pub fn uuid(&self) -> &str {
         &self.uuid
     }
 
-    /// Whose servers' files these are.
+    /// The family of the servers whose transactions the files contain.
     pub fn family(&self) -> Family {
         self.state().position.family()
     }
@@ -90,17 +90,17 @@ impl RelayLog {
         self.state().position.clone()
     }
 
-    /// Whether there is a file, so that replicas can be fed, and the server's version is known.
+    /// Whether a file exists. Then replicas can be served, and the server's version is known.
     pub fn has_started(&self) -> bool {
         !self.state().files.is_empty()
     }
 
-    /// What the server calls itself whose events these are; empty before the first.
+    /// The version text of the server whose events the files contain; empty before the first event.
     pub fn version(&self) -> String {
         self.state().version.clone()
     }
 
-    /// How many files there are, and their bytes.
+    /// The number of files, and their total size in bytes.
     pub fn size(&self) -> (usize, u64) {
         let state = self.state();
         (
@@ -109,24 +109,24 @@ impl RelayLog {
         )
     }
 
-    /// The transactions that are not in any file any more.
+    /// The transactions that were deleted with their files.
     pub fn deleted(&self) -> Position {
         let state = self.state();
         let first = state.files.front().map(|it| it.before.clone());
         first.unwrap_or_else(|| state.position.clone())
     }
 
-    /// Told of each addition, and when the writer has left.
+    /// A receiver that is notified of each addition, and when the writer ends.
     pub fn additions(&self) -> watch::Receiver<u64> {
         self.additions.subscribe()
     }
 
-    /// Whether nobody writes any more: another relay has taken its place, or will.
+    /// Whether the writer has ended. Then another relay replaces this one.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// The writer is gone.
+    /// Marks the writer as ended.
     pub(super) fn leave(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.additions.send_modify(|count| *count += 1);
@@ -140,7 +140,8 @@ impl RelayLog {
         &self.folder
     }
 
-    /// The newest file that a replica which has `had` can begin with; none if its next transactions are deleted.
+    /// Returns the newest file that a replica with `had` can begin with; none if the replica needs deleted
+    /// transactions.
     pub(super) fn first_for(&self, had: &Position) -> Option<RelayFile> {
         let state = self.state();
         let mut newest_first = state.files.iter().rev();
@@ -149,7 +150,7 @@ impl RelayLog {
             .cloned()
     }
 
-    /// A file, and whether another comes behind it; none if it is deleted.
+    /// Returns a file, and whether another file follows it; none if it was deleted.
     pub(super) fn file(&self, number: u64) -> Option<(RelayFile, bool)> {
         let state = self.state();
         let first = state.files.front()?.number;
@@ -158,12 +159,12 @@ impl RelayLog {
         Some((file, index + 1 < state.files.len()))
     }
 
-    /// How many bytes of the last file are durable.
+    /// The length of the last file's durable part, in bytes.
     pub(super) fn last_bytes(&self) -> u64 {
         self.state().files.back().map_or(0, |it| it.bytes)
     }
 
-    /// Whether the last file has no transactions, if the files go up to `position`.
+    /// Whether the last file contains no transaction, given that the files end at `position`.
     pub(super) fn is_last_empty(&self, position: &Position) -> bool {
         let state = self.state();
         state.files.back().is_some_and(|it| it.before == *position)
@@ -173,7 +174,7 @@ impl RelayLog {
         self.state().version = version;
     }
 
-    /// The last file is durable up to there.
+    /// Extends the durable part of the last file to `bytes`.
     pub(super) fn extend(&self, bytes: u64, position: &Position) {
         let mut state = self.state();
         if let Some(last) = state.files.back_mut() {
@@ -184,13 +185,13 @@ impl RelayLog {
         self.additions.send_modify(|count| *count += 1);
     }
 
-    /// Another file has begun.
+    /// Adds a new file.
     pub(super) fn begin(&self, file: RelayFile) {
         self.state().files.push_back(file);
         self.additions.send_modify(|count| *count += 1);
     }
 
-    /// Takes out the oldest file if it is not the only one and `is_due`.
+    /// Removes and returns the oldest file, if it is not the only one and `is_due` returns true.
     pub(super) fn take_oldest(
         &self,
         is_due: impl Fn(&RelayFile, u64) -> bool,

@@ -1,4 +1,4 @@
-//! The relay log: a stream's transactions in binary log files of the proxy's own, from which replicas are fed.
+//! The relay log: a stream's transactions in binary log files of the proxy, from which replicas get their events.
 //!
 //! ```text
 //!   Stream ──events──► RelayWriter ──► pilotfish.000001, .000002, …   whole transactions, synced
@@ -7,9 +7,9 @@
 //!                      RelayLog: files, position ──► RelayReader ──► feed: a replica
 //! ```
 //!
-//! A file begins with the format of the server's events and the transactions of the files before it, as a server's does.
-//! Each event has the position that it has in the file, and a CRC-32. Replicas get a transaction when it is whole and
-//! synced. A transaction that a crash or a failure has cut off is truncated away, so files hold whole ones only.
+//! A file begins with the format of the server's events and the transactions of the files before it, as on a server.
+//! Each event has its position in the file, and a CRC-32. Replicas get a transaction when it is complete and synced.
+//! If a crash or a failure cuts off a transaction, it is truncated, so files contain only complete transactions.
 
 mod error;
 mod files;

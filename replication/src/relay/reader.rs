@@ -1,5 +1,5 @@
-//! Reads a relay for one replica: from the first transaction that it has not had, file by file, as far as the files are
-//! durable.
+//! Reads the relay files for one replica: from the first transaction that the replica lacks, file by file, up to
+//! the end of the durable part.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,52 +15,52 @@ use super::files::{self, CHECKSUM, MAGIC};
 use super::log::RelayLog;
 use crate::position::{Gtid, Position};
 
-/// How much is read from a file at once.
+/// How many bytes are read from a file at once.
 const BLOCK_BYTES: u64 = 256 << 10;
 
-/// What comes next for a replica.
+/// The next item for a replica.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// An event, which is in the buffer.
+    /// An event; it is in the buffer.
     Event,
-    /// The events of this file follow.
+    /// The name of a file whose events follow.
     File(String),
-    /// The replica has all that is durable.
+    /// The replica has everything that is durable.
     End,
 }
 
-/// Why a replica cannot begin.
+/// Why the relay cannot serve a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// There is no file yet. The replica has what was before.
+    /// There is no relay file yet, and the replica lacks no older transactions.
     NotBegun,
-    /// These transactions are deleted.
+    /// The replica needs these transactions, and they were deleted.
     Deleted(Position),
-    /// The replica has these transactions, which the relay has not.
+    /// The replica has these transactions, and the relay lacks them.
     Ahead(Position),
 }
 
-/// See the module.
+/// Reads the relay files for one replica.
 pub struct RelayReader {
     log: Arc<RelayLog>,
-    /// What the replica had at its begin.
+    /// The transactions that the replica had at the start.
     had: Position,
     number: u64,
     file: Option<File>,
-    /// How far the events of the file are read.
+    /// The offset in the file up to which events were read.
     offset: u64,
-    /// Bytes of the file from `offset` on, of which the first `taken` are read.
+    /// Bytes of the file. The first `taken` bytes were read; the byte after them is at `offset`.
     block: Vec<u8>,
     taken: usize,
-    /// Whether the events belong to a transaction that the replica has had.
+    /// Whether the current transaction is skipped, because the replica has it.
     is_skipped: bool,
 }
 
 impl RelayReader {
-    /// For a replica that has `had` these transactions.
+    /// Starts for a replica that has the transactions `had`.
     ///
     /// # Errors
-    /// What is missing on either side.
+    /// The transactions that the relay or the replica lacks.
     pub fn begin(log: &Arc<RelayLog>, had: Position) -> Result<Self, Start> {
         if let Some(ahead) = ahead(&had, &log.position()) {
             return Err(Start::Ahead(ahead));
@@ -81,15 +81,15 @@ impl RelayReader {
         })
     }
 
-    /// The file that is read, and where its next event begins.
+    /// The file that is being read, and the offset of its next event.
     pub fn file_position(&self) -> (String, u64) {
         (files::name(self.number), self.offset)
     }
 
-    /// Finds what comes next. An event is appended to `out`.
+    /// Returns the next item. If it is an event, it is appended to `out`.
     ///
     /// # Errors
-    /// A file cannot be read, or is deleted.
+    /// A file cannot be read, or was deleted.
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Next, ReadError> {
         loop {
             let (file, has_next) = self.log.file(self.number).ok_or(ReadError::Deleted)?;
@@ -117,7 +117,7 @@ impl RelayReader {
         }
     }
 
-    /// Appends the next event, which ends at `end` at the latest.
+    /// Appends the next event. It must end at `end` or before.
     fn read_event(&mut self, end: u64, out: &mut Vec<u8>) -> Result<EventHeader, ReadError> {
         let begin = out.len();
         self.copy(HEADER_BYTES as u64, end, out)?;
@@ -129,7 +129,7 @@ impl RelayReader {
         Ok(header)
     }
 
-    /// Appends so many bytes of the file.
+    /// Appends `count` bytes of the file.
     fn copy(&mut self, mut count: u64, end: u64, out: &mut Vec<u8>) -> Result<(), ReadError> {
         if self.offset + count > end {
             return Err(binlog::EventError::from(wire::Malformed::Truncated("event")).into());
@@ -148,7 +148,7 @@ impl RelayReader {
         Ok(())
     }
 
-    /// Bytes that are not durable yet may be taken back, so they are not read.
+    /// Reads the next block, up to `end`: bytes that are not durable may still be removed by the writer.
     fn read_block(&mut self, end: u64) -> Result<(), ReadError> {
         let length = (end - self.offset).min(BLOCK_BYTES);
         self.block.resize(usize::try_from(length).unwrap_or(0), 0);
@@ -159,8 +159,8 @@ impl RelayReader {
         }
     }
 
-    /// Whether a replica gets an event: not those of transactions that it has had. The first events of a file are
-    /// before all transactions.
+    /// Whether the replica gets an event. It does not get the events of transactions that it has. The first events
+    /// of a file belong to no transaction.
     fn is_for_replica(&mut self, header: &EventHeader, event: &[u8]) -> Result<bool, ReadError> {
         match header.event_type {
             EventType::FORMAT_DESCRIPTION | EventType::PREVIOUS_GTIDS | EventType::GTID_LIST => {
@@ -176,7 +176,7 @@ impl RelayReader {
     }
 }
 
-/// The name of the transaction that begins with an event.
+/// Returns the GTID of the transaction that begins with an event.
 fn gtid_of(event: &[u8]) -> Result<Gtid, ReadError> {
     let raw = RawEvent::parse(event, CHECKSUM)?;
     let body = raw.body();
@@ -195,8 +195,8 @@ fn gtid_of(event: &[u8]) -> Result<Gtid, ReadError> {
     Ok(gtid.map_err(binlog::EventError::from)?)
 }
 
-/// What a replica has that the relay has not, as far as both know the source: a replica may have written transactions
-/// of its own.
+/// Returns the transactions that the replica has and the relay lacks, only from sources (or domains) that the relay
+/// knows: a replica may have executed transactions of its own.
 fn ahead(had: &Position, relay: &Position) -> Option<Position> {
     let missing = relay.missing(had)?;
     let mut shared = Position::empty(match relay {

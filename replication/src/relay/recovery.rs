@@ -1,4 +1,4 @@
-//! Opening the files that are there: the last is truncated behind its last whole transaction.
+//! Opens existing relay files, and truncates the last one after its last complete transaction.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -13,20 +13,20 @@ use super::log::RelayFile;
 use crate::follow::{Brought, Follower, Statements};
 use crate::position::Position;
 
-/// What was found.
+/// The result of opening a folder.
 pub struct Recovered {
-    /// The files, all of them whole.
+    /// The files. They contain complete transactions only.
     pub files: VecDeque<RelayFile>,
-    /// All transactions up to the last file's end.
+    /// All transactions up to the end of the last file.
     pub position: Position,
     /// The format of the last file.
     pub format: FormatDescription,
 }
 
-/// Opens a folder; none if there is no file in it.
+/// Opens a folder; returns none if it contains no relay file.
 ///
 /// # Errors
-/// A file cannot be read, or is something else.
+/// A file cannot be read, or is of another kind.
 pub fn recover(folder: &Path, limits: Limits) -> Result<Option<Recovered>, RelayError> {
     let numbers = files::numbers(folder).map_err(io_error(folder, "listed"))?;
     let mut found: VecDeque<(RelayFile, FormatDescription)> = VecDeque::new();
@@ -34,7 +34,7 @@ pub fn recover(folder: &Path, limits: Limits) -> Result<Option<Recovered>, Relay
         let path = folder.join(files::name(*number));
         let Some(head) = Head::read(&path, limits)? else {
             if numbers.last() == Some(number) {
-                // The proxy ended while it began the file.
+                // The proxy ended while it was creating this file.
                 std::fs::remove_file(&path).map_err(io_error(&path, "deleted"))?;
                 continue;
             }
@@ -78,7 +78,7 @@ pub fn recover(folder: &Path, limits: Limits) -> Result<Option<Recovered>, Relay
     }))
 }
 
-/// Cuts a file, so that the system will not lose that.
+/// Truncates a file, and syncs that.
 fn truncate(path: &Path, bytes: u64) -> Result<(), RelayError> {
     let file = OpenOptions::new().write(true).open(path);
     let file = file.map_err(io_error(path, "opened"))?;
@@ -86,14 +86,15 @@ fn truncate(path: &Path, bytes: u64) -> Result<(), RelayError> {
     file.sync_all().map_err(io_error(path, "synced"))
 }
 
-/// Statements are not looked at.
+/// Ignores statements.
 struct Unread;
 
 impl Statements for Unread {
     fn statement(&mut self, _: &EventHeader, _: &Query<'_>) {}
 }
 
-/// Up to where a file's transactions are whole, and which are behind that. What is damaged counts as not written.
+/// Returns the end offset of a file's complete transactions, and the position after them. A damaged event counts as
+/// not written.
 fn whole_transactions(
     path: &Path,
     before: Position,

@@ -24,30 +24,30 @@ use super::recovery::recover;
 use crate::follow::Brought;
 use crate::position::Position;
 
-/// How long a whole transaction may wait to be synced together with others.
+/// How long a complete transaction may wait, so that one sync covers several transactions.
 const SYNC_DELAY: Duration = Duration::from_millis(5);
 
-/// How many bytes are gathered before the system gets them.
+/// How many bytes are buffered before they are written to the file.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// How many files there are about when the relay is full.
+/// About how many files a full relay folder has.
 const FILES_WHEN_FULL: u64 = 16;
 
-/// No file is begun for less than `FILE_BYTES_MIN`, or grows by whole transactions to more than `FILE_BYTES_MAX`.
+/// The size at which a new file begins is at least `FILE_BYTES_MIN` and at most `FILE_BYTES_MAX`, in bytes.
 const FILE_BYTES_MIN: u64 = 256 << 10;
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// How often it is looked whether a file is too old.
+/// How often the age of the current file is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a relay is told when it is opened.
+/// The options with which a relay is opened.
 #[derive(Debug, Clone)]
 pub struct RelayOptions {
-    /// Where its files are.
+    /// The folder of the files.
     pub folder: PathBuf,
-    /// As whom replicas know the proxy.
+    /// The server id by which replicas know the proxy.
     pub server_id: u32,
-    /// The same for MySQL.
+    /// The UUID by which MySQL replicas know the proxy.
     pub uuid: String,
     /// See `relay_bytes_max`.
     pub bytes_max: u64,
@@ -55,38 +55,38 @@ pub struct RelayOptions {
     pub age_max: Duration,
     /// The longest event.
     pub limits: Limits,
-    /// By this time files are old.
+    /// The clock by which the age of files is measured.
     pub clock: Clock,
 }
 
-/// See the module.
+/// The writer of a stream's relay files.
 pub struct RelayWriter {
     log: Arc<RelayLog>,
     options: RelayOptions,
-    /// The lock on the folder, as long as this lives.
+    /// The locked lock file of the folder. The lock lasts as long as the writer.
     _lock: File,
     current: Option<Current>,
     format: Option<FormatDescription>,
-    /// All transactions that are whole in the files.
+    /// All transactions that are complete in the files.
     position: Position,
     state: State,
     looked: Instant,
 }
 
-/// The file that is written.
+/// The file that is being written.
 struct Current {
     file: File,
     path: PathBuf,
-    /// What the system has of it.
+    /// How many bytes have been written to the file.
     written: u64,
-    /// Behind that.
+    /// The bytes that come after `written`.
     buffer: Vec<u8>,
-    /// Where the last whole transaction ends.
+    /// The offset at which the last complete transaction ends, in bytes.
     whole: u64,
-    /// Since when a whole transaction waits to be synced.
+    /// When the oldest complete, unsynced transaction was completed.
     unsynced: Option<Instant>,
     opened_at: Instant,
-    /// Whether the system has failed to write: nobody knows how much of the last bytes is there.
+    /// Whether a write or sync has failed. Then nobody knows how many of the last bytes are in the file.
     has_failed: bool,
 }
 
@@ -98,10 +98,10 @@ enum State {
 }
 
 impl RelayWriter {
-    /// Opens what is there; an empty folder begins behind `position`.
+    /// Opens the files of the folder. If there are none, the relay begins after `position`.
     ///
     /// # Errors
-    /// The folder cannot be had, holds something else, or lacks transactions of `position`.
+    /// The folder cannot be used, contains other files, or lacks transactions of `position`.
     pub fn open(options: RelayOptions, position: &Position) -> Result<Self, RelayError> {
         let folder = &options.folder;
         let lock = lock(folder)?;
@@ -142,15 +142,15 @@ impl RelayWriter {
         })
     }
 
-    /// What readers see.
+    /// The log that readers read.
     pub fn log(&self) -> &Arc<RelayLog> {
         &self.log
     }
 
-    /// Takes the next event of the stream, and what it has brought.
+    /// Writes the next event of the stream. `brought` tells whether the event begins or ends a transaction.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The event cannot be written.
     pub fn take(&mut self, raw: &RawEvent<'_>, brought: &Brought) -> Result<(), RelayError> {
         if raw.header().event_type == EventType::FORMAT_DESCRIPTION {
             return self.take_format(raw);
@@ -174,9 +174,9 @@ impl RelayWriter {
         Ok(())
     }
 
-    /// The event stands at the begin of each log file of a server, and of each connection. The transactions behind it
-    /// begin a file here, too: `last_committed` and `sequence_number` of MySQL, by which replicas execute transactions at
-    /// the same time, are counted anew in each file of a server.
+    /// This event comes at the start of each log file of a server, and of each connection. The relay begins a new
+    /// file then, too, because a MySQL server restarts `last_committed` and `sequence_number` in each of its files.
+    /// Replicas use these numbers to execute transactions in parallel.
     fn take_format(&mut self, raw: &RawEvent<'_>) -> Result<(), RelayError> {
         let told = FormatDescription::decode(raw.body()).ok();
         let format = told.and_then(|it| it.of_relay());
@@ -230,7 +230,7 @@ impl RelayWriter {
         current.put(raw)
     }
 
-    /// A transaction is whole.
+    /// Marks the end of a complete transaction.
     fn complete(&mut self) {
         if let Some(current) = &mut self.current {
             current.whole = current.end();
@@ -238,21 +238,22 @@ impl RelayWriter {
         }
     }
 
-    /// Whether no transaction has begun that is not whole.
+    /// Whether no transaction is incomplete.
     pub fn is_between(&self) -> bool {
         self.state == State::Between
     }
 
-    /// When what is whole has to be synced; none if it is.
+    /// When complete transactions must be synced; none if all are synced.
     pub fn sync_due(&self) -> Option<Instant> {
         let unsynced = self.current.as_ref().and_then(|it| it.unsynced);
         unsynced.map(|since| since + SYNC_DELAY)
     }
 
-    /// Syncs what is whole, if it has waited long enough. Whether everything that is whole is synced now.
+    /// Syncs complete transactions if they have waited long enough. Returns whether all complete transactions are
+    /// synced.
     ///
     /// # Errors
-    /// The system cannot write it.
+    /// The file cannot be written or synced.
     pub fn sync_if_due(&mut self) -> Result<bool, RelayError> {
         if self.sync_due().is_some_and(|due| due <= clock::now()) {
             self.sync()?;
@@ -263,10 +264,10 @@ impl RelayWriter {
         Ok(self.sync_due().is_none())
     }
 
-    /// Syncs what is whole, and shows it to readers.
+    /// Syncs complete transactions, and shows them to readers.
     ///
     /// # Errors
-    /// The system cannot write it.
+    /// The file cannot be written or synced.
     pub fn sync(&mut self) -> Result<(), RelayError> {
         let Some(current) = &mut self.current else {
             return Ok(());
@@ -283,8 +284,8 @@ impl RelayWriter {
         Ok(())
     }
 
-    /// The stream begins again: the transaction that has begun is taken back. If the system has failed to write, all
-    /// that is not synced is taken back.
+    /// Removes the incomplete transaction, because the stream begins again. If a write has failed, removes all
+    /// transactions that are not synced.
     ///
     /// # Errors
     /// The file cannot be truncated.
@@ -321,7 +322,7 @@ impl RelayWriter {
         })
     }
 
-    /// Deletes files beyond the bounds.
+    /// Deletes the oldest files while the relay is too large or the files are too old.
     fn delete_oldest(&self) -> Result<(), RelayError> {
         let is_due = |file: &RelayFile, all: u64| {
             all > self.options.bytes_max
@@ -355,7 +356,7 @@ impl Current {
         current.whole = current.end();
         let begun = current.begin();
         if begun.is_err() {
-            // A file without a head must not stand in front of others.
+            // Recovery fails on a file without a head, so remove it.
             let _ = std::fs::remove_file(&current.path);
         }
         begun.map(|()| current)
@@ -390,7 +391,7 @@ impl Current {
         self.written + self.buffer.len() as u64
     }
 
-    /// Appends an event with the position that it has here.
+    /// Appends an event. `next_position` becomes its position in the relay file.
     fn put(&mut self, raw: &RawEvent<'_>) -> Result<(), RelayError> {
         let length = binlog::HEADER_BYTES + raw.body().len() + CHECKSUM.length();
         let flags = raw.header().flags;
@@ -417,7 +418,7 @@ impl Current {
         Ok(())
     }
 
-    /// Takes back what is behind the last whole transaction.
+    /// Removes the bytes after the last complete transaction.
     fn cut(&mut self) -> Result<(), RelayError> {
         if self.written <= self.whole {
             let keep = usize::try_from(self.whole - self.written).unwrap_or(0);
@@ -433,14 +434,14 @@ impl Current {
 }
 
 impl RelayLog {
-    /// How long the head of the current file is, at least.
+    /// The length of the current file's head: a file that is longer contains transactions.
     fn file_head_bytes(&self) -> u64 {
-        // Magic, FORMAT_DESCRIPTION and an empty list have less than that in all versions.
+        // Magic number, FORMAT_DESCRIPTION and an empty GTID list are shorter than this in all versions.
         512
     }
 }
 
-/// One writer a folder.
+/// Locks the folder: only one writer may use it.
 fn lock(folder: &Path) -> Result<File, RelayError> {
     let path = folder.join("lock");
     let mut options = OpenOptions::new();
@@ -453,7 +454,7 @@ fn lock(folder: &Path) -> Result<File, RelayError> {
     }
 }
 
-/// So that a new file's name is not lost.
+/// Syncs the folder, so that a new file's name survives a crash.
 fn sync_folder(folder: &Path) -> Result<(), RelayError> {
     let synced = File::open(folder).and_then(|it| it.sync_all());
     synced.map_err(io_error(folder, "synced"))

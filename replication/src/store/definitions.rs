@@ -1,6 +1,6 @@
-//! The tables of the database, and the views by which they are shown.
+//! The tables of the database, and the views that show them.
 
-/// What is kept. Times are microseconds since 1970.
+/// The stored tables. Times are in microseconds since 1970.
 pub(super) const TABLES: &str = "
     CREATE TABLE streams (
         name TEXT PRIMARY KEY, family TEXT NOT NULL, position TEXT NOT NULL, uuid TEXT NOT NULL
@@ -30,7 +30,7 @@ pub(super) const TABLES: &str = "
         made_by, ended_by, definition, fault FROM versions;
 ";
 
-/// Whether versions say where the server's log ended when the server was asked. Databases of earlier builds do not.
+/// Whether `versions` has the column `read_at`. Databases of earlier builds lack it.
 pub(super) const HAS_READ_AT: &str =
     "SELECT count(*) FROM pragma_table_info('versions') WHERE name = 'read_at'";
 pub(super) const ADD_READ_AT: &str = "ALTER TABLE versions ADD COLUMN read_at TEXT";

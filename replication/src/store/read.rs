@@ -1,4 +1,4 @@
-//! What a schema was at a time, read from the database beside its writer.
+//! Reads the schemas of a given time from the database, while the writer may write.
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::{APPLICATION, VERSION};
 
-/// An object as it was.
+/// One version of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectVersion {
-    /// The schema that it was in; empty for an account.
+    /// The schema that contains it; empty for an account.
     pub schema: String,
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// What it was: `table`.
+    /// The kind, such as `table`.
     pub kind: String,
-    /// The statement that would make it; none if the server did not say.
+    /// The statement that creates the object; none if the server did not show it.
     pub definition: Option<String>,
 }
 
 impl ObjectVersion {
-    /// From the columns db, object, kind and definition.
+    /// Reads a row with the columns db, object, kind and definition.
     pub(super) fn of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             schema: row.get(0)?,
@@ -34,16 +34,16 @@ impl ObjectVersion {
 /// The longest answer of [`schema_at`], in bytes.
 const SCHEMA_BYTES_MAX: usize = 4 << 20;
 
-/// A history that a proxy keeps, or has kept, in a file.
+/// A history file that a proxy writes or has written.
 pub struct SavedHistory {
     pub(super) database: Connection,
 }
 
 impl SavedHistory {
-    /// Opens a file for reading.
+    /// Opens a history file for reading.
     ///
     /// # Errors
-    /// It cannot be read, or is something else.
+    /// The file cannot be read, or is of another kind.
     pub fn open(file: &Path) -> Result<Self, String> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let source = sqlite_file::uri(file);
@@ -58,7 +58,7 @@ impl SavedHistory {
         }
     }
 
-    /// The objects of a cluster, or of one of its schemas, at a time in microseconds since 1970.
+    /// Returns the objects of a cluster, or of one of its schemas, at a time in microseconds since 1970.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -72,7 +72,7 @@ impl SavedHistory {
         versions.map_err(|error| error.to_string())
     }
 
-    /// Whether it knows a cluster.
+    /// Whether the history contains a cluster.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -83,10 +83,11 @@ impl SavedHistory {
     }
 }
 
-/// The objects of a cluster, or of one of its schemas, at a time in microseconds since 1970; by schema, kind and name.
+/// Returns the objects of a cluster, or of one of its schemas, at a time in microseconds since 1970; ordered by
+/// schema, kind and name.
 ///
 /// # Errors
-/// SQLite's.
+/// SQLite fails.
 pub fn versions_at(
     database: &Connection,
     cluster: Option<&str>,
@@ -102,11 +103,11 @@ pub fn versions_at(
     rows.collect()
 }
 
-/// The statements that would make a schema as it was at a time (`2026-11-01 12:00`, UTC), one after another; none if
-/// the time is none.
+/// Returns the statements that create a schema as it was at a time (`2026-11-01 12:00`, UTC), one after another.
+/// None if `time` is not a time.
 ///
 /// # Errors
-/// SQLite's, or the text would be too long.
+/// SQLite fails, or the text would be too long.
 pub fn schema_at(source: &str, schema: &str, time: &str) -> rusqlite::Result<Option<String>> {
     let database = Connection::open(source)?;
     let seconds: Option<i64> = database.query_row(
@@ -117,7 +118,7 @@ pub fn schema_at(source: &str, schema: &str, time: &str) -> rusqlite::Result<Opt
     let Some(seconds) = seconds else {
         return Ok(None);
     };
-    // The whole second counts: the servers' clock has no finer times for most statements.
+    // Include the whole second, because for most statements the servers' clock has no finer resolution.
     let time = seconds.saturating_mul(1_000_000).saturating_add(999_999);
     let mut text = String::new();
     for version in versions_at(&database, None, Some(schema), time)? {

@@ -1,6 +1,6 @@
-//! The table of what each receiver has been told of.
+//! The table that records what each receiver has taken.
 
-/// The id of the last change that a receiver has taken. It has no row while it is not set.
+/// The id of the last change that a receiver has taken. A receiver that is not configured has no row.
 pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS told_to (receiver TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;";
 
 /// Before there were several receivers, the table `told` had the one id of the hook.

@@ -1,22 +1,22 @@
-//! The history as a sequence of revisions, the oldest first: each change, and each reading of objects without a change.
+//! Reads the history as revisions, oldest first. A revision is a change, or a reading of definitions without a change.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::read::{ObjectVersion, SavedHistory};
 
-/// Where a revision stands in the history. Revisions are ordered by it.
+/// The place of a revision in the history. Revisions are ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RevisionMark {
-    /// The change, or the last change before objects were read without one; 0 for none.
+    /// The id of the change; for a reading the id of the last change before it, or 0 for none.
     pub change: i64,
-    /// When objects were read without a change, in microseconds since 1970; 0 for a change.
+    /// The time of a reading without a change, in microseconds since 1970; 0 for a change.
     pub read_at: i64,
 }
 
-/// A change as it is kept.
+/// A change in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedChange {
-    /// What it is: `ALTER TABLE`.
+    /// The kind of statement, such as `ALTER TABLE`.
     pub kind: String,
     /// The first object that the statement names, with its schema.
     pub object: Option<String>,
@@ -36,23 +36,23 @@ pub struct SavedChange {
     pub tool: Option<String>,
 }
 
-/// What has become of objects at one point of the history.
+/// The versions that begin and end at one point of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision {
-    /// Where it stands.
+    /// Its place in the history.
     pub mark: RevisionMark,
-    /// When it was, in microseconds since 1970.
+    /// The time, in microseconds since 1970.
     pub time: i64,
-    /// The change; none if the proxy read what objects are: when it began, and after it had missed changes.
+    /// The change; none if the proxy has read the definitions when the stream began, or after it had missed changes.
     pub change: Option<SavedChange>,
-    /// Objects that no longer are what they were.
+    /// The versions that end here.
     pub ended: Vec<ObjectVersion>,
-    /// What objects are from here on.
+    /// The versions that begin here.
     pub created: Vec<ObjectVersion>,
 }
 
 impl SavedHistory {
-    /// Where the revisions of a cluster, or of one of its schemas, stand that are behind a mark; in order.
+    /// Returns the marks of the revisions after `after`, in order; of a cluster, or of one of its schemas.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -68,7 +68,7 @@ impl SavedHistory {
         Ok(marks.into_iter().filter(is_behind).collect())
     }
 
-    /// What a revision did.
+    /// Returns one revision.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -86,8 +86,8 @@ impl SavedHistory {
     }
 }
 
-/// The versions but those of tables and triggers that a tool makes for its work. The steps of a tool have rows until the
-/// change takes place: then they are merged into one.
+/// The versions without the tables and triggers that tools create for their work. Until a tool's change takes
+/// place, its steps are rows of `changes`; then they are merged into one row.
 const SHOWN: &str = "(SELECT * FROM versions v
     WHERE (made_by IS NULL OR ended_by IS NOT made_by)
       AND NOT EXISTS (SELECT 1 FROM changes WHERE id = v.made_by AND step_of IS NOT NULL)
@@ -95,10 +95,11 @@ const SHOWN: &str = "(SELECT * FROM versions v
         AND NOT EXISTS (SELECT 1 FROM changes WHERE id = v.made_by)
         AND NOT EXISTS (SELECT 1 FROM changes WHERE id = v.ended_by AND (tool IS NULL OR object = v.object))))";
 
-/// A reading stands behind the last change whose versions are older than its own. The times of server and proxy are two
-/// clocks; they decide only where a reading has found nothing but objects that are gone.
+/// Returns the marks. A reading comes after the last change whose versions are older than the reading's versions.
+/// The clocks of server and proxy differ, so times decide only if a reading has no versions of its own, because it
+/// only found that objects were gone.
 ///
-/// Steps of tools that have not come to their end are no changes yet.
+/// Steps of unfinished tools do not count as changes.
 fn marks(
     database: &Connection,
     cluster: &str,
@@ -153,7 +154,7 @@ fn of_change(
         "ended_by = ?3",
         params![cluster, schema, mark.change],
     )?;
-    // The row of a change can be gone, because the history is bounded.
+    // The row of a change may be deleted, because the size of the history is limited.
     let text = "SELECT coalesce((SELECT min(since) FROM versions WHERE made_by = ?1), \
                 (SELECT min(until) FROM versions WHERE ended_by = ?1), 0)";
     let time = match &change {

@@ -1,29 +1,30 @@
-//! Which changes each receiver has been told of.
+//! Records which changes each receiver has taken.
 
 use rusqlite::{OptionalExtension, params};
 
 use super::Store;
 
-/// A change that a receiver is to be told of.
+/// A change that a receiver has not taken yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndeliveredChange {
-    /// The change.
+    /// The id of the change.
     pub id: i64,
-    /// All that is known of it, as one JSON object without line breaks.
+    /// All facts about the change, as one JSON object without line breaks.
     pub json: String,
 }
 
 impl Store {
-    /// The next change for a receiver, if there is one. One that has just been set begins behind the last change.
+    /// Returns the next change for a receiver, if there is one. A newly configured receiver begins after the last
+    /// change.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn next_undelivered(&self, receiver: &str) -> rusqlite::Result<Option<UndeliveredChange>> {
         self.database.execute(
             "INSERT OR IGNORE INTO told_to SELECT ?1, coalesce(max(id), 0) FROM changes",
             [receiver],
         )?;
-        // Steps of tools are told when they have become one change.
+        // Steps of tools are delivered after they have been merged into one change.
         let mut statement = self.database.prepare_cached(
             "SELECT id, json_object('id', id, 'time', strftime('%Y-%m-%dT%H:%M:%SZ', time / 1000000, 'unixepoch'), \
              'stream', stream, 'cluster', cluster, 'gtid', gtid, 'server_id', server_id, 'connection_id', thread_id, \
@@ -41,20 +42,20 @@ impl Store {
         row.optional()
     }
 
-    /// A receiver has taken a change.
+    /// Records that a receiver has taken a change.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn mark_delivered(&self, receiver: &str, id: i64) -> rusqlite::Result<()> {
         let text = "UPDATE told_to SET id = ?2 WHERE receiver = ?1";
         let marked = self.database.execute(text, params![receiver, id]);
         marked.map(drop)
     }
 
-    /// A receiver is not set. The next one is not told of changes until then.
+    /// Forgets a receiver that is not configured. If it is configured again, it does not get the changes in between.
     ///
     /// # Errors
-    /// SQLite's.
+    /// SQLite fails.
     pub fn forget_receiver(&self, receiver: &str) -> rusqlite::Result<()> {
         let text = "DELETE FROM told_to WHERE receiver = ?1";
         self.database.execute(text, [receiver]).map(drop)

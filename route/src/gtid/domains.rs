@@ -1,6 +1,6 @@
 //! MariaDB's positions: in each domain the last transaction, `domain-server-sequence`. Within a
-//! domain all servers have the same order, so who has one has all before it (the knowledge base's
-//! page "Global Transaction ID").
+//! domain all servers have the same order, so a server that has a transaction has all earlier ones
+//! (the knowledge base's page "Global Transaction ID").
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::text::{MalformedPosition, number};
 /// Domains in one text at most.
 const DOMAINS_MAX: usize = 10_000;
 
-/// How far in each domain.
+/// The last transaction of each domain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DomainPosition {
     /// One for each domain, in order.
@@ -25,8 +25,8 @@ struct DomainGtid {
 }
 
 impl DomainPosition {
-    /// Reads `0-1-100,1-2-5`. Of several in one domain, as a binary log's state has them, the one of
-    /// the highest sequence counts.
+    /// Reads `0-1-100,1-2-5`. If a domain occurs several times, as in the state of a binary log, the
+    /// transaction with the highest sequence counts.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -43,14 +43,14 @@ impl DomainPosition {
             last.push(parse_gtid(piece)?);
         }
         last.sort_unstable();
-        // The highest of a domain is the last of it.
+        // After the sort, the highest sequence of a domain is its last entry; dedup keeps the first one.
         last.reverse();
         last.dedup_by_key(|gtid| gtid.domain);
         last.reverse();
         Ok(DomainPosition { last })
     }
 
-    /// Is there nothing in it?
+    /// Whether it contains no transaction.
     pub fn is_empty(&self) -> bool {
         self.last.is_empty()
     }
@@ -60,7 +60,7 @@ impl DomainPosition {
         self.last.len()
     }
 
-    /// Is it, in all of `other`'s domains, as far as that, or further?
+    /// Whether it is at least as far as `other` in all of `other`'s domains.
     pub fn contains(&self, other: &DomainPosition) -> bool {
         other.last.iter().all(|theirs| {
             let ours = self.find(theirs.domain);
@@ -68,7 +68,7 @@ impl DomainPosition {
         })
     }
 
-    /// Goes as far as `other` where that is further.
+    /// Takes over `other`'s transaction in each domain in which `other` is further.
     pub fn merge(&mut self, other: &DomainPosition) {
         for theirs in &other.last {
             match self.find(theirs.domain) {

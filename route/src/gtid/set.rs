@@ -6,13 +6,13 @@ use std::fmt;
 
 use super::text::{MalformedPosition, number};
 
-/// Ranges in one text at most. Servers that run for years have tens.
+/// The most ranges in one text. Servers that run for years have tens of ranges.
 const RANGES_MAX: usize = 100_000;
 
 /// The greatest number of a transaction, `GNO_END` − 1.
 const NUMBER_MAX: u64 = i64::MAX as u64 - 1;
 
-/// A tag's characters at most.
+/// The most characters of a tag.
 const TAG_BYTES_MAX: usize = 32;
 
 /// A set of transactions. Its ranges are in order, apart from each other and never empty, so equal
@@ -29,7 +29,7 @@ struct Source {
     ranges: Vec<Range>,
 }
 
-/// Whose transactions, under which tag; no tag is the empty one.
+/// The server's UUID and the tag; the tag is empty if there is none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SourceName {
     uuid: [u8; 16],
@@ -72,12 +72,12 @@ impl GtidSet {
         Ok(GtidSet { sources })
     }
 
-    /// Is there nothing in it?
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// Is all of `other` in it?
+    /// Whether the set contains all of `other`.
     pub fn contains(&self, other: &GtidSet) -> bool {
         other.sources.iter().all(|theirs| {
             let ours = self.find(&theirs.name);
@@ -101,7 +101,7 @@ impl GtidSet {
         }
     }
 
-    /// How many ranges there are, over all servers.
+    /// Returns the number of ranges of all servers and tags.
     pub fn ranges(&self) -> usize {
         self.sources.iter().map(|source| source.ranges.len()).sum()
     }
@@ -130,7 +130,7 @@ impl GtidSet {
 }
 
 impl Source {
-    /// Is all of `other` in it, whoever's it is?
+    /// Whether the ranges contain all ranges of `other`; the names are not compared.
     fn contains(&self, other: &Source) -> bool {
         other.ranges.iter().all(|theirs| {
             let found = self.ranges.binary_search_by(|ours| {
@@ -147,7 +147,7 @@ impl Source {
     }
 }
 
-/// Puts ranges in order and joins those that touch.
+/// Sorts ranges, and joins adjacent and overlapping ones.
 fn unite(ranges: &mut Vec<Range>) {
     ranges.sort_unstable();
     ranges.dedup_by(|later, first| {
@@ -159,7 +159,7 @@ fn unite(ranges: &mut Vec<Range>) {
     });
 }
 
-/// `uuid:1-5:7:tag:1-5`: ranges stand behind their tag, or behind the server's name for no tag.
+/// `uuid:1-5:7:tag:1-5`: ranges follow their tag, or the server's UUID if they have no tag.
 fn parse_piece(
     piece: &[u8],
     sources: &mut Vec<Source>,
@@ -229,7 +229,7 @@ fn parse_uuid(text: &[u8]) -> Result<[u8; 16], MalformedPosition> {
     }
 }
 
-/// A tag as it is compared, in lower case; `None` when it is none.
+/// Returns a tag in lower case, in which tags are compared; `None` if the text is no tag.
 fn parse_tag(text: &[u8]) -> Option<Box<str>> {
     let (first, rest) = text.split_first()?;
     let begins = first.is_ascii_alphabetic() || *first == b'_';

@@ -1,8 +1,8 @@
-//! What the texts of both families have in common.
+//! Parsing that is common to the positions of both families.
 
 use std::fmt;
 
-/// A text that is no position; it names what it lacks.
+/// The error for a text that is no position; it names the missing part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MalformedPosition(pub &'static str);
 

@@ -1,5 +1,5 @@
-//! How long statements with a digest take on a backend, and how large their replies are, as one worker has measured
-//! it.
+//! The usual time of statements with the same digest on a backend, and the size of their replies, as one worker has
+//! measured them.
 
 use std::time::Duration;
 
@@ -8,36 +8,36 @@ use rustc_hash::FxHashMap;
 use super::NotLaneable;
 use crate::BackendId;
 
-/// Whatever takes longer, on the average of late, is not short.
+/// Statements whose recent average time is longer are not short.
 pub const LONG: Duration = Duration::from_millis(5);
 
-/// Whatever has a larger reply, on the average of late, is not small.
+/// Statements whose recent average reply is larger are not small.
 pub const REPLY_BYTES_MAX: u32 = 32 << 10;
 
-/// So many must have ended.
+/// This many statements must have ended before a digest may use a lane.
 const SEEN_MIN: u32 = 3;
 
-/// A new one's weight is one part in so many.
+/// The weight of a new statement in the averages is one part in this many.
 const PARTS: u64 = 8;
 
-/// After one that ended with a warning or an error so many must end well.
+/// After a warning or an error, this many statements must end without one before the digest uses a lane.
 const GOOD_AFTER_WARNING: u32 = 64;
 
-/// Entries of the young and of the old generation.
+/// The most entries of the young and of the old generation each.
 const GENERATION_MAX: usize = 4096;
 
 /// A statement that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Observed {
-    /// From its sending, or from the end of the reply before it, to the end of its own.
+    /// The time from its sending, or from the end of the previous reply, to the end of its own reply.
     pub took: Duration,
-    /// All of its reply.
+    /// The size of its whole reply.
     pub bytes: u64,
-    /// It ended with warnings, or with an error.
+    /// Whether it ended with warnings, or with an error.
     pub has_warned: bool,
 }
 
-/// What is known of a digest on a backend.
+/// The measurements of a digest on a backend.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DigestStats {
     seen: u32,
@@ -48,7 +48,7 @@ pub struct DigestStats {
 }
 
 impl DigestStats {
-    /// How long it usually takes.
+    /// Returns the usual time of a statement.
     pub fn usual_time(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds)
     }
@@ -69,10 +69,10 @@ impl DigestStats {
         };
     }
 
-    /// Whether it is known to be short and small, and to end well.
+    /// Whether its statements are known to be short, with small replies, and without warnings.
     ///
     /// # Errors
-    /// Why it uses no lane.
+    /// Why the statements use no lane.
     pub fn is_short(&self) -> Result<(), NotLaneable> {
         match () {
             () if self.good_wanted > 0 => Err(NotLaneable::Warns),
@@ -88,7 +88,7 @@ fn weighted(before: u64, new: u64) -> u64 {
     before - before / PARTS + new / PARTS
 }
 
-/// What one worker has measured, by backend and digest. Bounded: a digest that was not seen for a whole generation is
+/// One worker's measurements, by backend and digest. Bounded: a digest that was not seen for a whole generation is
 /// forgotten.
 #[derive(Debug, Default)]
 pub struct KnownDigests {
@@ -97,14 +97,14 @@ pub struct KnownDigests {
 }
 
 impl KnownDigests {
-    /// What is known of a digest there.
+    /// Returns the measurements of a digest on a backend.
     pub fn of(&self, backend: BackendId, digest: u64) -> DigestStats {
         let key = (backend, digest);
         let known = self.young.get(&key).or_else(|| self.old.get(&key));
         known.copied().unwrap_or_default()
     }
 
-    /// One more has ended.
+    /// Notes that a statement has ended.
     pub fn note(&mut self, backend: BackendId, digest: u64, seen: &Observed) {
         let key = (backend, digest);
         if let Some(stats) = self.young.get_mut(&key) {
@@ -118,12 +118,12 @@ impl KnownDigests {
         self.young.insert(key, stats);
     }
 
-    /// How many are known.
+    /// Returns how many digests are known.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
-    /// Whether none is.
+    /// Whether no digest is known.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! What a rule does about the statements that match it.
+//! The actions of a rule for the statements that match it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use wire::errors::ProxyError;
 use super::injection::Injection;
 use super::rewrite::Rewrite;
 
-/// All that a rule does; what is not set it leaves open.
+/// All actions of a rule. An action that is not set is left to later rules.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
     /// Where the statement goes.
     pub route: RuleRoute,
-    /// Another statement in its place.
+    /// How the statement is replaced by another one.
     pub(crate) rewrite: Option<Rewrite>,
-    /// What the client gets, without any backend.
+    /// The reply to the client; no backend is asked.
     pub reply: Option<Reply<'static>>,
     /// How long it may run.
     pub timeout: Option<Duration>,
     /// How long it waits before it is sent.
     pub delay: Option<Duration>,
-    /// How many may come in a second, and how many at once.
+    /// The limit of statements per second, and of concurrent statements.
     pub limit: Option<Limit>,
-    /// Another cluster to which it is sent.
+    /// Another cluster to which a copy of it is sent.
     pub mirror: Option<String>,
-    /// What is sent before it and behind it.
+    /// Statements that are sent before and after it.
     pub injection: Option<Arc<Injection>>,
     /// Whether it is profiled.
     pub profile: bool,
-    /// How often it is sent again when it only reads and the backend fails under it.
+    /// How often it is sent again if it only reads and the backend fails.
     pub retry: Option<u16>,
     /// Whether it is logged.
     pub log: bool,
-    /// The tag that it bears in logs and statistics.
+    /// Its tag in logs and statistics.
     pub set_tag: Option<String>,
     /// For how long the session keeps its connection from now on, at least.
     pub session: Option<SessionMode>,
@@ -54,11 +54,11 @@ pub struct RuleRoute {
     pub backend: Option<String>,
     /// Whether it may use a shared lane.
     pub lanes: Option<LaneUse>,
-    /// What a read has to see.
+    /// Which earlier writes a read has to see.
     pub consistency: Option<Consistency>,
 }
 
-/// What the client gets when no backend is asked.
+/// The reply to the client if no backend is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply<'r> {
     /// OK, no row changed.
@@ -91,7 +91,7 @@ impl Reply<'_> {
         }
     }
 
-    /// The same, without memory of its own.
+    /// Returns the same reply, with borrowed texts.
     pub(crate) fn borrowed(&self) -> Reply<'_> {
         match self {
             Self::Ok => Reply::Ok,
@@ -112,19 +112,19 @@ impl Reply<'_> {
     }
 }
 
-/// How many statements may come.
+/// The limits of statements per second, and of concurrent statements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// In a second.
+    /// The most statements per second.
     pub rate: Option<f64>,
-    /// At once after a quiet time, at least 1.
+    /// The most statements at once after a quiet time, at least 1.
     pub burst: u32,
-    /// At the same time.
+    /// The most concurrent statements.
     pub concurrency: Option<u32>,
     /// What is counted together.
     pub by: LimitBy,
-    /// What becomes of one too many.
+    /// Whether a statement beyond the limit waits or is refused.
     pub on_limit: OnLimit,
-    /// How long it waits at most.
+    /// The longest wait of such a statement.
     pub timeout: Duration,
 }

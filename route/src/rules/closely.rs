@@ -1,10 +1,10 @@
-//! Statements that are looked at closely: several in one command, texts that are prepared or run, and statements that
-//! are not understood. A rule that refuses, answers or rewrites is a boundary there: where it might match, the command
-//! is refused.
+//! Rules for commands that are not one plain statement: several statements in one command, texts that are prepared or
+//! executed, and statements that the proxy does not fully understand. A rule that refuses, answers or rewrites is a
+//! boundary for these commands: if the rule might match, the command is refused.
 //!
 //! ```text
 //!  command ──► Inside ──┬─ the command itself, with its doubts ──► each rule: No | Yes | Unsure
-//!                       └─ each statement inside, by itself ─────► each rule: the same
+//!                       └─ each statement inside, by itself ─────► each rule: No | Yes | Unsure
 //! ```
 
 use config::WhenUnsure;
@@ -21,27 +21,28 @@ use super::rule::{Rule, Then};
 use super::rule_index::RuleIndex;
 use super::rule_list::Rules;
 
-/// What one look at a rule gives.
+/// Whether a rule's conditions hold.
 enum MatchResult<'r> {
-    /// This condition does not hold, for certain.
+    /// This condition certainly does not hold.
     No(&'r Condition),
-    /// All conditions hold, for certain.
+    /// All conditions certainly hold.
     Yes,
-    /// It cannot be known: conditions depend on what is not understood. What they say of the rest of the statement.
+    /// It cannot be known, because conditions depend on parts that the proxy does not understand. `as_it_looks` is
+    /// the result for the statement as far as it is understood.
     Unsure {
         as_it_looks: Result<(), &'r Condition>,
     },
 }
 
-/// What becomes of a command under one rule.
+/// The effect of one rule on a command.
 enum RuleVerdict<'r> {
-    /// Nothing: this condition does not hold.
+    /// No effect: this condition does not hold.
     No(&'r Condition),
     /// The rule's actions are done.
     Done(Sure),
-    /// Nothing: as far as it is understood, this condition does not hold.
+    /// No effect: as far as the command is understood, this condition does not hold.
     Passed(&'r Condition),
-    /// It is refused. Whether it looks like a match.
+    /// The command is refused. `is_alike`: whether it looks like a match.
     Refused { is_alike: bool },
 }
 
@@ -94,7 +95,7 @@ struct Pass<'a, 'r> {
 impl<'r> Pass<'_, 'r> {
     fn run(&mut self, recorder: &mut impl RuleRecorder, judgement: &mut Judgement<'r>) {
         let scene = Scene::new(self.occasion);
-        // A rule that stops may have matched: behind it only those are asked that refuse what is not understood.
+        // Set if a rule that ends the evaluation may have matched. From then on only boundary rules have an effect.
         let mut may_be_over = false;
         for (index, rule) in self.rules.iter() {
             let look = rule.match_rule(&scene, index, self.doubts);
@@ -128,7 +129,7 @@ impl<'r> Pass<'_, 'r> {
         }
     }
 
-    /// What becomes of the command under a rule that looks so.
+    /// Returns the effect of a rule, from the result of its conditions.
     fn verdict<'l>(
         &self,
         rule: &Rule,
@@ -152,8 +153,8 @@ impl<'r> Pass<'_, 'r> {
         }
     }
 
-    /// Whether the rule refuses what is not understood. Tables that a statement does not name are touched by it
-    /// in any case: that concerns rules that refuse, and not those that answer or rewrite.
+    /// Whether the rule refuses commands that are not fully understood. If the only doubt is that a statement may touch
+    /// tables that it does not name, only rules that refuse are boundaries, not rules that answer or rewrite.
     fn is_boundary(&self, rule: &Rule) -> bool {
         let refuses = matches!(rule.actions.reply, Some(Reply::Error { .. }));
         let are_tables = !self.doubts.is_empty() && self.doubts.without(Doubts::TABLES).is_empty();
@@ -162,7 +163,7 @@ impl<'r> Pass<'_, 'r> {
             && (refuses || !are_tables)
     }
 
-    /// The rule refuses the command, whether or not it would match.
+    /// Refuses the command because of this rule, whether or not the rule would match.
     fn refuse(
         &self,
         index: RuleIndex,
@@ -178,8 +179,8 @@ impl<'r> Pass<'_, 'r> {
         judgement.reply = Some(By::new(self.refusal(rule, is_alike), index));
     }
 
-    /// Whether the rule's actions may be done for the command: what is not understood is not answered or rewritten,
-    /// and several statements do not get the answer of one, or a write could be lost.
+    /// Whether the rule's actions may be done for the command. A command that is not understood is not answered or
+    /// rewritten. Several statements do not get one statement's answer, because a write could be lost.
     fn may_be_done(&self, rule: &Rule) -> bool {
         const BOUNDS: Doubts = Doubts::MANY_COMMENTS
             .with(Doubts::MANY_NAMES)
@@ -194,7 +195,7 @@ impl<'r> Pass<'_, 'r> {
         }
     }
 
-    /// What the client learns of a rule that might match: the rule's own error if the statement looks like a match.
+    /// Returns the error for a command that a rule might match: the rule's own error if it looks like a match.
     fn refusal(&self, rule: &'r Rule, is_alike: bool) -> Reply<'r> {
         match &rule.actions.reply {
             Some(reply @ Reply::Error { .. }) if is_alike => reply.borrowed(),
@@ -222,7 +223,7 @@ impl<'r> Pass<'_, 'r> {
         }
     }
 
-    /// What the rules say of a statement inside the command, as if it were one of its own.
+    /// Asks the rules about a statement inside the command, as if the client had sent it alone.
     fn judgement_of(&self, statement: &InsideStatement) -> Judgement<'r> {
         let client = self.occasion.client;
         let own = Occasion {
@@ -249,7 +250,7 @@ impl<'r> Pass<'_, 'r> {
         judgement
     }
 
-    /// What the client learns of a command in which a statement is judged so; none if it may pass.
+    /// Returns the error for a command with a statement inside that got this judgement; none if the command may pass.
     fn refusal_of(&self, judgement: &Judgement<'r>) -> Option<By<Reply<'r>>> {
         let (rule, reply) = match (&judgement.reply, &judgement.rewritten) {
             (
@@ -268,7 +269,7 @@ impl<'r> Pass<'_, 'r> {
         Some(By::new(reply, rule))
     }
 
-    /// The refusal of a command of which a rule would answer or rewrite a part; none if that part may pass.
+    /// Returns the error for a command if a rule would answer or rewrite a part of it; none if that part may pass.
     fn apart(&self, rule: RuleIndex, does: &str) -> Option<Reply<'r>> {
         let rule = self.rules.rule(rule)?;
         let refuses = rule.when_unsure == WhenUnsure::Refuse;
@@ -277,7 +278,7 @@ impl<'r> Pass<'_, 'r> {
 }
 
 impl Rule {
-    /// Whether the rule's conditions hold for a statement of which this is not understood.
+    /// Whether the rule's conditions hold for a statement with these doubts.
     fn match_rule(&self, scene: &Scene<'_>, index: RuleIndex, doubts: Doubts) -> MatchResult<'_> {
         let is_sure = |it: &&Condition| !it.depends_on(doubts, scene.occasion);
         let fails = |it: &&Condition| !it.holds(scene, index, self.seed);

@@ -1,4 +1,4 @@
-//! From the configuration to rules that can be asked, or to every fault in them.
+//! Compiles the configured rules, or reports every fault in them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,21 +28,21 @@ use super::tables::Tables;
 pub struct Compiled {
     /// The rules.
     pub rules: Rules,
-    /// What hints mean.
+    /// The meaning of hints.
     pub hints: HintRules,
-    /// What is profiled, and how.
+    /// Which statements are profiled, and how.
     pub profiling: Profiling,
     /// Stored functions that only read.
     pub functions: TrustedFunctions,
-    /// What is no fault and yet cannot be meant: rules that never match, or are never asked.
+    /// Valid rules that are probably mistakes: they never match, or another rule always comes first.
     pub warnings: Vec<Fault>,
 }
 
 impl Rules {
-    /// Makes the rules of a configuration ready, and what hints mean.
+    /// Compiles the rules and hints of a configuration.
     ///
     /// # Errors
-    /// Every fault there is.
+    /// All faults of the rules, hints and profiling settings.
     pub fn compile(config: &Config) -> Result<Compiled, Vec<Fault>> {
         let mut rules = Vec::with_capacity(config.rules.len());
         let mut faults = Vec::new();
@@ -81,13 +81,13 @@ impl Rules {
     }
 }
 
-/// FNV-1a in 64 bits: the same for a name in every process.
+/// FNV-1a in 64 bits: a name has the same hash in every process.
 pub(crate) fn seed(name: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     name.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// A rule in the making.
+/// A rule that is being compiled.
 struct Making<'a> {
     index: usize,
     config: &'a RuleConfig,
@@ -143,7 +143,7 @@ impl Making<'_> {
         self.faults.push(Fault::rule(self.index, setting, text));
     }
 
-    /// The cheapest first.
+    /// Returns the rule's conditions, the cheapest first.
     fn conditions(&mut self, regex: Option<&Pattern>) -> Vec<Condition> {
         let config = self.config;
         let mut conditions = Vec::new();
@@ -193,8 +193,8 @@ impl Making<'_> {
         }
     }
 
-    /// The hashes of all entries, in order. A digest's own text may mean another statement when it is
-    /// read as one, for `...` is no SQL: so an entry stands for itself as well.
+    /// Returns the sorted hashes of all entries. If an entry is a digest's text, reading it as a statement may give
+    /// another digest, because `...` is no SQL. So each text entry adds the hash of its own text as well.
     fn digests(&mut self) -> Option<Box<[u64]>> {
         let config = self.config;
         let mut hashes = Vec::new();
@@ -248,7 +248,7 @@ fn names(entries: &[String], case: Case) -> Option<Names> {
     (!entries.is_empty()).then(|| Names::new(entries, case))
 }
 
-/// What part of all 64-bit numbers is so many of a hundred.
+/// Converts a percentage to a bound: that share of all 64-bit numbers is below it.
 fn throws_below(percentage: f64) -> u64 {
     (percentage / 100.0 * u64::MAX as f64) as u64
 }

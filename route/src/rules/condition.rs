@@ -1,4 +1,4 @@
-//! What a rule says of statements, one thing each.
+//! The conditions of a rule.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::rule_index::RuleIndex;
 use super::tables::{self, Tables};
 use super::tags::{self, Enough};
 
-/// One condition; in the order of what it costs to look.
+/// One condition; the variants are in the order of their cost.
 #[derive(Clone, Debug)]
 pub enum Condition {
     /// The statement's kind.
@@ -27,17 +27,17 @@ pub enum Condition {
     User(Names),
     /// The session's schema.
     Schema(Names),
-    /// Where the client has connected.
+    /// The listener to which the client has connected.
     Listener(Box<[ListenAddress]>),
-    /// Where the client is.
+    /// The networks of the client's address.
     Networks(Box<[IpNet]>),
-    /// The time of day, and the day on which it began.
+    /// The time of day, and the day on which that span began.
     Time(Option<TimeSpan>, Box<[Day]>),
-    /// Chance: the throws below this of all 64 bits; none for all.
+    /// Chance: random 64-bit numbers below this value match; none: all match.
     Percentage(Option<u64>, Share),
     /// Tables that the statement names.
     Tables(Tables),
-    /// Tags that it bears.
+    /// The statement's tags.
     Tag(Names),
     /// Its digest's text.
     DigestRegex(Pattern),
@@ -45,7 +45,7 @@ pub enum Condition {
     Regex(Pattern),
 }
 
-/// An occasion, and what is made for it when somebody needs it.
+/// An occasion, and values that are computed from it when a condition first needs them.
 pub(crate) struct Scene<'a> {
     pub occasion: &'a Occasion<'a>,
     pub kinds: Kinds,
@@ -67,19 +67,19 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The bits of the names of its tables.
+    /// The name bits of the statement's tables.
     pub fn tables(&self) -> u64 {
         let bits = || tables::bits_of(self.occasion.text, self.occasion.facts);
         *self.tables.get_or_init(bits)
     }
 
-    /// The needles that its text has.
+    /// The needles in the statement's text.
     pub fn in_text(&self, needles: &Needles) -> &Found {
         self.in_text
             .get_or_init(|| needles.scan(self.occasion.text))
     }
 
-    /// The needles that its digest has.
+    /// The needles in the digest's text.
     pub fn in_digest(&self, needles: &Needles) -> &Found {
         self.in_digest
             .get_or_init(|| needles.scan(self.digest().text()))
@@ -100,7 +100,7 @@ impl<'a> Scene<'a> {
 }
 
 impl Condition {
-    /// The setting that it is.
+    /// The name of its setting.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Kind(_) => "kind",
@@ -119,7 +119,7 @@ impl Condition {
         }
     }
 
-    /// Whether it cannot be known whether it holds for a statement of which this is not understood.
+    /// Whether the result is uncertain for a statement with these doubts.
     pub(crate) fn depends_on(&self, doubts: Doubts, occasion: &Occasion<'_>) -> bool {
         let text = doubts.without(Doubts::SCHEMA | Doubts::TABLES);
         let doubts = match self {
@@ -141,7 +141,7 @@ impl Condition {
         !doubts.is_empty()
     }
 
-    /// Whether it holds for a rule at this place with this seed.
+    /// Whether the condition holds, for a rule with this index and seed.
     pub(crate) fn holds(&self, scene: &Scene<'_>, rule: RuleIndex, seed: u64) -> bool {
         let occasion = scene.occasion;
         let client = &occasion.client;
@@ -184,11 +184,11 @@ fn falls(below: Option<u64>, of: Share, chance: Chance, rule: RuleIndex, seed: u
         Share::Session => session,
         Share::Statement => statement,
     };
-    // Rules are to pick others each; the seed keeps what one has picked.
+    // Different rules select different sessions; the seed makes a rule's selection the same over reloads.
     mixed(throw ^ seed) < below
 }
 
-/// Every bit of a number spread over all (the finish of SplitMix64).
+/// Mixes a number so that each bit affects all bits (the last step of SplitMix64).
 pub(crate) const fn mixed(number: u64) -> u64 {
     let mut z = number;
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,5 +1,5 @@
-//! How often each rule has matched, and what came of it. A worker has its own, and alone counts there;
-//! others may look.
+//! Counters of each rule: matches and their results. Each worker has its own counters and alone writes them;
+//! other threads may read them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,26 +27,26 @@ struct Counts {
     injected_failed: AtomicU64,
 }
 
-/// What was counted of a rule.
+/// The counts of one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The rule's name.
     pub name: Arc<str>,
-    /// Statements that matched; of a rule with `dry_run`, those that would have.
+    /// Statements that matched, also if the rule has `dry_run`.
     pub matched: u64,
-    /// Those among them that were refused because they are not understood and might match.
+    /// Statements that were refused because the proxy does not understand them and they might match.
     pub not_understood: u64,
-    /// Those among them whose rewriting gave no statement.
+    /// Statements whose rewriting failed.
     pub unfit: u64,
-    /// Those that waited, being over a limit.
+    /// Statements that waited because of the rule's limit.
     pub queued: u64,
-    /// Those that were refused, being over a limit.
+    /// Statements that were refused because of the rule's limit.
     pub refused: u64,
-    /// Those that were to be mirrored and were not.
+    /// Statements that were to be mirrored and were not.
     pub mirror_dropped: u64,
-    /// Statements of its own that were sent before or behind those that matched.
+    /// Injected statements that were sent before or after statements that matched.
     pub injected: u64,
-    /// Those of its own that failed, that took too long, or whose results were too long.
+    /// Injected statements that failed, took too long, or had results that were too long.
     pub injected_failed: u64,
 }
 
@@ -62,7 +62,7 @@ impl Counters {
         }
     }
 
-    /// What goes on counting after a reload: rules of the same name keep their counts.
+    /// Returns the counters for the rules after a reload: rules of the same name keep their counts.
     pub fn carried_over(&self, rules: &Rules) -> Self {
         let new = Self::new(rules);
         let old: HashMap<_, _> = self.rules.iter().map(|it| (&it.name, it)).collect();
@@ -74,7 +74,7 @@ impl Counters {
         new
     }
 
-    /// Begins from nothing; for whoever counts here.
+    /// Sets all counts to zero. Only the worker that counts here may call this.
     pub fn reset(&self) {
         let nothing = Counts::default();
         for counts in &self.rules {
@@ -104,7 +104,7 @@ impl Counters {
         self.add(rule, |it| &it.refused);
     }
 
-    /// A statement was not mirrored, there being too many to mirror.
+    /// A statement was not mirrored because too many were waiting to be mirrored.
     pub fn mirror_dropped(&self, rule: RuleIndex) {
         self.add(rule, |it| &it.mirror_dropped);
     }
@@ -114,7 +114,7 @@ impl Counters {
         self.add(rule, |it| &it.injected);
     }
 
-    /// It failed.
+    /// A statement of the rule's own failed.
     pub fn injected_failed(&self, rule: RuleIndex) {
         self.add(rule, |it| &it.injected_failed);
     }

@@ -8,7 +8,7 @@ pub(crate) enum DigestEntry {
     Text(Digest),
 }
 
-/// Reads a hash, or any statement of the kind meant.
+/// Reads a hash, or any statement that has the wanted digest.
 pub(crate) fn read_digest(entry: &str) -> Result<DigestEntry, String> {
     let entry = entry.trim();
     if let Some(digits) = entry

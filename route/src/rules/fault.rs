@@ -1,26 +1,26 @@
-//! What is wrong with a rule, and where it was written.
+//! A fault in a rule, and its place in the configuration.
 
 use config::{RULE, RULE_TEST, Written};
 
-/// Something wrong with a rule, one of its tests, or what hints mean.
+/// A fault in a rule, in one of its tests, in the hint settings, or in the profiling settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
+    /// The section.
     pub spot: Spot,
-    /// Which setting there.
+    /// The setting in that section.
     pub setting: &'static str,
     /// What is wrong.
     pub text: String,
-    /// What to do about it, where that can be said.
+    /// What the operator can do about it, if known.
     pub hint: Option<String>,
 }
 
-/// Where a fault is.
+/// The section of the configuration that has the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
-    /// In a rule, by its place.
+    /// A rule, by its index.
     Rule(usize),
-    /// In a test, counted through all rules.
+    /// A test; tests are numbered through all rules.
     Test(usize),
     /// In `[hints]`.
     Hints,
@@ -43,7 +43,7 @@ impl Fault {
         self
     }
 
-    /// The same with file and line.
+    /// Returns the fault with file and line.
     pub fn placed(&self, written: &Written) -> config::Fault {
         let key = match self.spot {
             Spot::Rule(index) => Written::of(RULE.name, index, self.setting),

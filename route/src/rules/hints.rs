@@ -1,4 +1,4 @@
-//! What a statement says itself of where it goes, in three ways of writing:
+//! Routing hints in a statement's own text, in three syntaxes:
 //!
 //! - `/* pilotfish: replica, cluster=shop, timeout=2s */`, in any comment
 //! - ProxySQL's `/* ;hostgroup=1;query_timeout=2000 */`, in the first comment
@@ -15,7 +15,7 @@ use sql::Facts;
 use super::fault::{Fault, Spot};
 use super::tags::{behind, inside, items};
 
-/// What a statement's comments ask for. What is said twice is as it was said first.
+/// The hints in a statement's comments. If a hint is given twice, the first one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints<'a> {
     /// The roles of backends that may be used.
@@ -24,32 +24,32 @@ pub struct Hints<'a> {
     pub cluster: Option<&'a [u8]>,
     /// The backend's name.
     pub backend: Option<&'a [u8]>,
-    /// How long the statement may run.
+    /// The longest time that the statement may run.
     pub timeout: Option<Duration>,
-    /// How far a replica may be behind.
+    /// The largest lag of a replica that may run the statement.
     pub lag_max: Option<Duration>,
-    /// What a read has to see.
+    /// Which earlier writes a read has to see.
     pub consistency: Option<Consistency>,
-    /// Transactions that a replica must have: a GTID or a set of them.
+    /// Transactions that a replica must have applied: a GTID or a set of GTIDs.
     pub gtid: Option<&'a [u8]>,
-    /// It is to be profiled.
+    /// Whether the statement is to be profiled.
     pub profile: bool,
-    /// Words that were meant as hints and say nothing here.
+    /// The number of hints that this proxy does not understand or support.
     pub unread: u32,
 }
 
-/// What the numbers of ProxySQL's host groups stand for.
+/// The meaning of ProxySQL's host group numbers.
 #[derive(Clone, Debug, Default)]
 pub struct HintRules {
-    /// As a hint of ours.
+    /// Host group number → a hint in Pilotfish's syntax.
     hostgroups: HashMap<u32, Box<str>>,
 }
 
 impl HintRules {
-    /// Reads what the configuration says of host groups.
+    /// Reads the host groups of the configuration.
     ///
     /// # Errors
-    /// Every entry that is no number with a hint behind it.
+    /// Every entry that is not a number, a colon and a hint.
     pub fn new(config: &HintsConfig) -> Result<Self, Vec<Fault>> {
         let mut hostgroups = HashMap::new();
         let mut faults = Vec::new();
@@ -70,7 +70,7 @@ impl HintRules {
         }
     }
 
-    /// Reads a statement's hints, as far as they are written in an accepted way.
+    /// Returns the hints of a statement. Hints in a syntax that is not in `accepted` are ignored.
     pub fn read<'a>(&'a self, text: &'a [u8], facts: &Facts, accepted: &[HintStyle]) -> Hints<'a> {
         let mut hints = Hints::default();
         if accepted.is_empty() || facts.comments.is_empty() {
@@ -117,17 +117,17 @@ fn hostgroup(entry: &str) -> Result<(u32, &str), String> {
 }
 
 impl<'a> Hints<'a> {
-    /// Whether nothing is asked for.
+    /// Whether there is no hint.
     pub fn is_empty(&self) -> bool {
         Hints { unread: 0, ..*self } == Hints::default()
     }
 
-    /// The tag that a hint gives a statement.
+    /// Returns the tag that a hint gives a statement.
     pub fn tag_of(hint: &[u8]) -> Option<&[u8]> {
         items(hint).find_map(|(key, value)| value.filter(|_| key.eq_ignore_ascii_case(b"tag")))
     }
 
-    /// What these leave open, others say.
+    /// Fills the hints that are not set from `others`.
     pub fn or(self, others: Self) -> Self {
         Self {
             role: self.role.or(others.role),
@@ -142,7 +142,7 @@ impl<'a> Hints<'a> {
         }
     }
 
-    /// Reads what a query attribute named `pilotfish` says, behind what comments have said.
+    /// Reads the value of a query attribute named `pilotfish`. Hints in comments take precedence over it.
     pub fn attribute(&mut self, value: &'a [u8]) {
         self.items(value);
     }
@@ -162,7 +162,7 @@ impl<'a> Hints<'a> {
         }
     }
 
-    /// None, when it says nothing here.
+    /// Reads one item of a hint. Returns none if the proxy does not understand the item.
     fn item(&mut self, key: &[u8], value: Option<&'a [u8]>) -> Option<()> {
         let key = str::from_utf8(key).ok()?.to_ascii_lowercase();
         let Some(value) = value else {
@@ -181,15 +181,15 @@ impl<'a> Hints<'a> {
             "timeout" => set(&mut self.timeout, duration(value)?),
             "lag_max" => set(&mut self.lag_max, duration(value)?),
             "consistency" => set(&mut self.consistency, consistency(value)?),
-            // Rules look at it.
+            // The tag is no hint: conditions of rules compare it.
             "tag" => {}
             _ => return None,
         }
         Some(())
     }
 
-    /// `;hostgroup=1;max_lag_ms=500`: keys and values between semicolons. A first comment that says
-    /// something else is none of ours.
+    /// `;hostgroup=1;max_lag_ms=500`: keys and values between semicolons. Unknown keys are ignored, because
+    /// a first comment may be an ordinary comment.
     fn proxysql(&mut self, comment: &'a [u8], rules: &'a HintRules) {
         for part in comment.split(|byte| *byte == b';') {
             let Some(equal) = part.iter().position(|byte| *byte == b'=') else {
@@ -295,11 +295,11 @@ fn milliseconds(value: &[u8]) -> Option<Duration> {
     number(value).map(|number| Duration::from_millis(number).min(LONGEST))
 }
 
-/// The longest that a hint may ask for: what is longer in the other proxies' is cut to it, and in ours
-/// means nothing.
+/// The longest duration of a hint. A longer one in the syntax of another proxy is reduced to it; a longer
+/// one in Pilotfish's syntax is not accepted.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// As the configuration writes it, `2s`.
+/// Reads a duration in the configuration's format, such as `2s`.
 fn duration(value: &[u8]) -> Option<Duration> {
     let duration = config::read_duration(str::from_utf8(value).ok()?)?;
     (duration <= LONGEST).then_some(duration)

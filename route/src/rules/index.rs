@@ -1,6 +1,6 @@
-//! Which rules are worth a look: those without digests, with a few words on each that say quickly
-//! that it is not meant; those with digests, by hash; of those with expressions, the ones of which a
-//! part stands in the text.
+//! The index of rules, which finds quickly the rules that may match a statement. Rules with digests are found
+//! by hash. The other rules have a small prefilter each, which excludes most of them: by kind, user, table
+//! names, and the needles of their expressions.
 
 use std::collections::HashMap;
 
@@ -13,30 +13,30 @@ use super::needs::Needs;
 use super::pattern::Pattern;
 use super::rule::Rule;
 
-/// Made once for all rules.
+/// The index; it is made once for all rules.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     /// Rules without digests, in order.
     plain: Box<[Prefilter]>,
     /// Rules with digests, in order for each.
     by_digest: FxHashMap<u64, Box<[Prefilter]>>,
-    /// What stands in all texts, and in all digests, that expressions match.
+    /// The needles of all expressions, for texts and for digests.
     of_texts: Needles,
     of_digests: Needles,
     needs: Needs,
 }
 
-/// What is looked at before the rule is.
+/// The part of a rule that is checked before its conditions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prefilter {
     pub kinds: Kinds,
     /// [`name_hash`] of the only user that can match, if there is one.
     user: Option<u32>,
-    /// The bits of names of tables, of which one has to be there; all, where none has to.
+    /// Table name bits, of which the statement must have one; all bits: any statement passes.
     tables: u64,
-    /// What the text has to have.
+    /// The needle that the text must contain.
     in_text: Option<NeedleNumber>,
-    /// What the digest has to have.
+    /// The needle that the digest must contain.
     in_digest: Option<NeedleNumber>,
     pub rule: u32,
 }
@@ -65,13 +65,13 @@ impl Prefilter {
         gate
     }
 
-    /// Whether the rule behind it may match; false only when it cannot.
+    /// Whether the rule may match, by kind and user. False is certain.
     pub fn is_open(&self, kinds: Kinds, user: u32) -> bool {
         self.kinds.meet(kinds) && self.user.is_none_or(|it| it == user)
     }
 }
 
-/// FNV-1a: names are short, and nothing is lost when two are alike.
+/// FNV-1a, because names are short. If two names have the same hash, the rule's condition still tells them apart.
 pub(crate) fn name_hash(name: &[u8]) -> u32 {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     name.iter().fold(0x811c_9dc5, step)
@@ -119,8 +119,8 @@ impl Index {
         self.needs
     }
 
-    /// Whether the tables and expressions of the rule behind a gate may match; false only when they
-    /// cannot.
+    /// Whether the rule of a prefilter may match, by its tables and expressions. False is
+    /// certain.
     pub fn may_match(&self, gate: &Prefilter, scene: &Scene<'_>) -> bool {
         if gate.tables != u64::MAX && gate.tables & scene.tables() == 0 {
             return false;
@@ -132,8 +132,8 @@ impl Index {
                 .is_none_or(|it| scene.in_digest(&self.of_digests).may_have(it))
     }
 
-    /// The rules that may match a statement, in order. The digest's hash is asked for only when a
-    /// rule has digests.
+    /// Returns the rules that may match a statement, in order. `hash` returns the digest's hash; it is called
+    /// only if a rule has digests.
     pub fn candidates(&self, hash: impl FnOnce() -> u64) -> impl Iterator<Item = &Prefilter> {
         let found = match self.by_digest.is_empty() {
             true => None,
@@ -154,7 +154,7 @@ impl Index {
     }
 }
 
-/// Those of the rules' expressions, for texts and for digests.
+/// Returns the needles of all rules' expressions, for texts and for digests.
 fn needles(rules: &[Rule]) -> (Needles, Needles) {
     let conditions = || rules.iter().flat_map(|rule| &rule.conditions);
     let of_texts = conditions().filter_map(|it| match it {

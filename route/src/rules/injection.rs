@@ -1,6 +1,6 @@
-//! What a rule has sent before and after a statement, on its connection: statements that read, and such
-//! variables as only look on, which are set back. Everything else is refused when rules are made ready,
-//! so that nothing that is injected ends a transaction or leaves something behind.
+//! Injected statements: a rule sends them before and after a statement, on the same connection. They may only
+//! read, or set variables that do not change what a statement does; such variables are set back. All other
+//! statements are refused when rules are compiled, so that none ends a transaction or changes session state.
 
 mod purpose;
 #[cfg(test)]
@@ -17,8 +17,8 @@ use super::fault::Fault;
 pub use purpose::Purpose;
 use purpose::{InjectionSide, Refusal, STATEMENT};
 
-/// The last statements of a connection, the latest first; where none are kept, whether any could be. The columns are
-/// those of the oldest servers that have the table.
+/// The last statements of a connection, the latest first. If the server keeps none, one row still tells whether
+/// performance_schema is on. The columns exist in the oldest servers that have the table.
 const EVENTS: &str = "SELECT @@performance_schema AS is_on, h.EVENT_NAME, LEFT(h.SQL_TEXT, 1024) AS SQL_TEXT, \
     h.TIMER_WAIT, h.LOCK_TIME, h.ROWS_EXAMINED, h.ROWS_SENT, h.ROWS_AFFECTED, h.CREATED_TMP_TABLES, \
     h.CREATED_TMP_DISK_TABLES, h.SELECT_FULL_JOIN, h.SELECT_FULL_RANGE_JOIN, h.SELECT_RANGE, h.SELECT_RANGE_CHECK, \
@@ -27,35 +27,35 @@ const EVENTS: &str = "SELECT @@performance_schema AS is_on, h.EVENT_NAME, LEFT(h
     ON h.THREAD_ID = (SELECT t.THREAD_ID FROM performance_schema.threads AS t \
     WHERE t.PROCESSLIST_ID = CONNECTION_ID()) ORDER BY h.EVENT_ID DESC";
 
-/// What is sent before and after a statement.
+/// The statements that are sent before and after a statement.
 #[derive(Debug)]
 pub struct Injection {
-    /// Before it, in order.
+    /// Sent before it, in this order.
     pub before: Box<[Injected]>,
-    /// Behind it, in order.
+    /// Sent after it, in this order.
     pub after: Box<[Injected]>,
-    /// What becomes of the results.
+    /// What is done with the results.
     pub results: InjectedResults,
-    /// How long each may take.
+    /// The longest time of each injected statement.
     pub timeout: Duration,
-    /// How much of a result is read.
+    /// The most bytes of a result that are read.
     pub bytes_max: usize,
     has_failed: AtomicBool,
 }
 
-/// One statement that is sent besides.
+/// One injected statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injected {
-    /// As the file has it.
+    /// Its text, as configured.
     pub text: Box<str>,
     /// What it is for.
     pub purpose: Purpose,
-    /// It names tables with rows of somebody's: to read them may be the first read of a transaction.
+    /// Whether it reads tables of users: such a read may be the first read of a transaction.
     pub reads_data: bool,
 }
 
 impl Injection {
-    /// What a rule says, if it says anything of it; every fault there is goes into `faults`.
+    /// Reads a rule's injected statements; none if it has none. Every fault is added to `faults`.
     pub(super) fn of(index: usize, config: &RuleConfig, faults: &mut Vec<Fault>) -> Option<Self> {
         let mut read = |setting: &'static str, place: InjectionSide, texts: &[config::SqlText]| {
             let mut all = Vec::with_capacity(texts.len());
@@ -78,7 +78,7 @@ impl Injection {
         is_something.then(|| Self::new((before, after), results, timeout, bytes_max))
     }
 
-    /// What is sent before and behind a statement.
+    /// Puts together an injection from its statements and settings.
     pub(super) fn new(
         (before, after): (Box<[Injected]>, Box<[Injected]>),
         results: InjectedResults,
@@ -95,20 +95,20 @@ impl Injection {
         }
     }
 
-    /// One of its statements has failed; whether it is the first time.
+    /// Notes that an injected statement has failed. Returns whether it is the first failure.
     pub fn fails(&self) -> bool {
         !self.has_failed.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether the statement itself is among what is sent.
+    /// Whether one of the injected statements is an EXPLAIN of the client's statement.
     pub fn explains(&self) -> bool {
         let mut all = self.before.iter().chain(&self.after);
         all.any(|it| matches!(it.purpose, Purpose::Explain(_)))
     }
 
-    /// Whether anything may be sent around a statement. One that asks about the one before it would
-    /// be answered about what was injected; what is set for the next transaction, the first
-    /// statement that reads takes.
+    /// Whether statements may be injected around a statement. If it asks about the statement before, the
+    /// answer would be about the injected one. If it sets something for the next transaction, the next
+    /// injected read would use that up.
     pub fn goes_with(facts: &Facts) -> bool {
         let asks = Uses::FOUND_ROWS
             .with(Uses::ROW_COUNT)
@@ -127,8 +127,8 @@ impl Injection {
         !facts.uses.has(Uses::VARIABLES) && !facts.effects.has(sets)
     }
 
-    /// Whether a statement may be put behind EXPLAIN: it is one, and planning it does nothing. The
-    /// servers evaluate some functions and subqueries already then.
+    /// Whether a statement may be explained: it is a single statement, and its planning has no effect.
+    /// The servers evaluate some functions and subqueries during planning.
     pub fn may_explain(facts: &Facts) -> bool {
         let is_one = matches!(
             facts.kind,
@@ -153,7 +153,7 @@ impl Injection {
             .with(Effects::SEQUENCE)
             .with(Effects::LAST_INSERT_ID);
         let slow = Uses::TIME.with(Uses::NAMED_LOCKS).with(Uses::REPLICATION);
-        // An INSERT makes an id when it runs; to be planned it makes none.
+        // An INSERT makes an id when it runs, but not when it is planned.
         let makes_id = matches!(facts.kind, StatementKind::Insert | StatementKind::Replace);
         let mut effects = facts.effects;
         if makes_id {
@@ -164,17 +164,17 @@ impl Injection {
 }
 
 impl Injected {
-    /// Statements of the proxy's own, to be sent before one.
+    /// Reads statements of the proxy's own that are sent before a statement.
     pub(super) fn before(texts: &[&str]) -> Box<[Self]> {
         Self::own(texts, InjectionSide::Before)
     }
 
-    /// The same behind it.
+    /// Reads statements of the proxy's own that are sent after a statement.
     pub(super) fn behind(texts: &[&str]) -> Box<[Self]> {
         Self::own(texts, InjectionSide::After)
     }
 
-    /// What asks performance_schema for the last statements of its own connection.
+    /// The statement that asks performance_schema for the last statements of its own connection.
     pub(super) fn events() -> Self {
         Self {
             text: EVENTS.into(),
@@ -205,7 +205,7 @@ impl Injected {
         })
     }
 
-    /// What is sent, for a statement that may be explained or not.
+    /// Returns the text to send. An EXPLAIN needs `statement`; none if the statement may not be explained.
     pub fn with(&self, statement: Option<&[u8]>) -> Option<Cow<'_, [u8]>> {
         match &self.purpose {
             Purpose::Explain(head) => {

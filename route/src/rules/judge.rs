@@ -1,4 +1,4 @@
-//! Asking all rules about a statement.
+//! The evaluation of all rules for a statement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,38 +19,38 @@ use super::rule::{Rule, Then};
 use super::rule_index::RuleIndex;
 use super::rule_list::Rules;
 
-/// What the rules say of a statement. Nothing set: none has anything to say.
+/// The result of all rules for a statement. A field that is not set: no rule has set it.
 #[derive(Clone, Debug, Default)]
 pub struct Judgement<'r> {
-    /// The rules that matched, in order; not those that watch.
+    /// The rules that matched, in order, without those with `dry_run`.
     pub matched: Matched,
-    /// Where it goes.
+    /// Where the statement goes.
     pub route: JudgedRoute<'r>,
-    /// What runs in its place.
+    /// The statement that is sent in its place.
     pub rewritten: Option<By<Rewritten>>,
-    /// What the client gets, without any backend having been asked.
+    /// The reply to the client, if no backend is asked.
     pub reply: Option<By<Reply<'r>>>,
-    /// What is not understood of it, and the rule that has it refused for that.
+    /// What the proxy does not understand of it, and the rule that refuses it for that reason.
     pub not_understood: Option<By<Doubts>>,
     /// How long it may run.
     pub timeout: Option<By<Duration>>,
     /// How long it waits before it is sent.
     pub delay: Option<By<Duration>>,
-    /// What it is counted against before it may be sent.
+    /// The limit that must admit it before it is sent.
     pub limit: Option<By<Limited<'r>>>,
-    /// Another cluster to which it is sent.
+    /// Another cluster to which a copy is sent.
     pub mirror: Option<By<&'r str>>,
-    /// What is sent before it and behind it.
+    /// Statements that are sent before and after it.
     pub injection: Option<By<&'r Arc<Injection>>>,
-    /// Whose wish it is that it is profiled.
+    /// The rule that has it profiled.
     pub profile: Option<RuleIndex>,
-    /// How often it is sent again when it only reads and the backend fails under it.
+    /// How often it is sent again if it only reads and the backend fails.
     pub retry: Option<By<u16>>,
-    /// Whose wish it is that it is logged.
+    /// The rule that has it logged.
     pub log: Option<RuleIndex>,
-    /// The tag that it bears in logs and statistics.
+    /// Its tag in logs and statistics.
     pub set_tag: Option<By<&'r str>>,
-    /// What becomes of its session.
+    /// How its session keeps the connection.
     pub session: SessionOrders<'r>,
 }
 
@@ -65,11 +65,11 @@ pub struct JudgedRoute<'r> {
     pub backend: Option<By<&'r str>>,
     /// Whether it may use a shared lane.
     pub lanes: Option<By<LaneUse>>,
-    /// What a read has to see.
+    /// Which earlier writes a read has to see.
     pub consistency: Option<By<Consistency>>,
 }
 
-/// How a session keeps its connection behind a statement.
+/// How a session keeps its connection after a statement.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOrders<'r> {
     /// For how long the session keeps its connection from now on, at least.
@@ -78,23 +78,23 @@ pub struct SessionOrders<'r> {
     pub pin: Option<By<&'r [PinRule]>>,
 }
 
-/// Something that a rule has said.
+/// A value, and the rule that set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct By<T> {
-    /// What.
+    /// The value.
     pub value: T,
-    /// Which rule.
+    /// The rule.
     pub rule: RuleIndex,
 }
 
 /// A limit, and the key under which this statement counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limited<'r> {
-    /// How many may come.
+    /// The limit.
     pub limit: &'r Limit,
-    /// Other for each rule, and for each of what the rule tells apart; the same over reloads.
+    /// Differs for each rule and for each digest or account that the rule counts separately; stays over reloads.
     pub key: u64,
-    /// The key of those of the rule that there are too many of to tell apart.
+    /// The rule's shared key, for statements beyond the largest number of separate keys.
     pub strangers_key: u64,
 }
 
@@ -116,12 +116,12 @@ impl Matched {
         self.count += 1;
     }
 
-    /// How many.
+    /// Returns how many rules matched.
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// The first eight of them.
+    /// Iterates over the first eight matched rules.
     pub fn iter(&self) -> impl Iterator<Item = RuleIndex> {
         let kept = self.first.iter().take(self.count as usize);
         kept.map(|rule| RuleIndex(*rule))
@@ -129,8 +129,8 @@ impl Matched {
 }
 
 impl Rules {
-    /// What the rules say of a statement. Each that matches is counted; `recorder` learns of each that
-    /// is looked at.
+    /// Evaluates the rules for a statement. Each rule that matches is counted; `recorder` is told the outcome
+    /// of each evaluated rule.
     pub fn judge<'r>(
         &'r self,
         occasion: &Occasion<'_>,
@@ -179,10 +179,10 @@ impl Rules {
     }
 }
 
-/// Who is asked next.
+/// What follows after a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The rule behind.
+    /// The next rule is evaluated.
     Rule,
     Nobody,
 }
@@ -204,7 +204,7 @@ impl<'r> Judgement<'r> {
         self.take_effect(index, rule, scene, counters, recorder)
     }
 
-    /// All conditions of a rule hold.
+    /// Counts a rule whose conditions all hold, and takes over its actions.
     pub(super) fn take_effect(
         &mut self,
         index: RuleIndex,
@@ -226,7 +226,7 @@ impl<'r> Judgement<'r> {
         }
     }
 
-    /// Takes over what this rule says and none before it has said.
+    /// Takes over the actions of this rule that no earlier rule has set.
     fn fill_in(
         &mut self,
         index: RuleIndex,
@@ -265,7 +265,8 @@ impl<'r> Judgement<'r> {
         self.route.fill_in(index, &actions.route);
     }
 
-    /// A statement that cannot be rewritten as the operator wants is not sent as it is.
+    /// Rewrites the statement. If that fails, the statement is refused: sending it unchanged is not what the
+    /// operator wants.
     fn rewrite(
         &mut self,
         index: RuleIndex,
@@ -288,14 +289,14 @@ impl<'r> Judgement<'r> {
 }
 
 impl<'r> JudgedRoute<'r> {
-    /// Takes over what a rule says and none before it has said.
+    /// Takes over the route settings of a rule that no earlier rule has set.
     fn fill_in(&mut self, index: RuleIndex, said: &'r RuleRoute) {
         fill(&mut self.lanes, said.lanes, index);
         fill(&mut self.consistency, said.consistency, index);
         self.fill_in_place(index, said);
     }
 
-    /// Cluster and role fill in one another; a backend says both.
+    /// Cluster and role may come from different rules. A backend implies both, so it is set only if neither is.
     fn fill_in_place(&mut self, index: RuleIndex, said: &'r RuleRoute) {
         if self.backend.is_some() {
             return;

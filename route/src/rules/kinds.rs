@@ -1,8 +1,8 @@
-//! Kinds of statements as a set of bits, read from the words by which people call them.
+//! Kinds of statements as a set of bits, read from their names.
 
 use sql::{Explain, Facts, StatementKind};
 
-/// Some of the kinds that there are.
+/// A set of statement kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds(u128);
 
@@ -11,8 +11,8 @@ impl Kinds {
     pub(crate) const ALL: Self = Self(u128::MAX);
     const NONE: Self = Self(0);
 
-    /// Of entries as they stand in the file: `"SELECT"`, `"CREATE"` for all that begin so,
-    /// `"!SHOW"` for all others.
+    /// Reads the entries of a setting: `"SELECT"`, `"CREATE"` for all kinds that begin with it,
+    /// `"!SHOW"` for all other kinds.
     ///
     /// # Errors
     /// The entry that is no kind.
@@ -31,7 +31,7 @@ impl Kinds {
         Ok(Self(wanted.0 & !unwanted.0))
     }
 
-    /// The kinds of these words, or that begin with them.
+    /// Returns the kinds whose names begin with these words.
     fn named(name: &str) -> Option<Self> {
         let words: Vec<_> = name.split_ascii_whitespace().collect();
         let is_meant = |kind: &StatementKind| {
@@ -50,11 +50,11 @@ impl Kinds {
         1 << (kind.number() & 127)
     }
 
-    /// The kinds of a command: its own and those of its parts.
+    /// Returns the kinds of a command and of its parts.
     pub(crate) fn of(facts: &Facts) -> Self {
         let own = Self::bit(facts.kind);
         match facts.kind {
-            // It runs what it explains.
+            // The command runs the statement that it explains.
             StatementKind::Explain(Explain::Run) => {
                 Self(own | facts.explained.map_or(0, Self::bit))
             }
@@ -65,23 +65,23 @@ impl Kinds {
         }
     }
 
-    /// Whether one of them is in both.
+    /// Whether both sets have a kind in common.
     pub(crate) const fn meet(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether all of `other` are in this.
+    /// Whether this set contains all of `other`.
     pub(crate) const fn covers(self, other: Self) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// Whether no kind is in it.
+    /// Whether the set is empty.
     pub(crate) fn is_void(self) -> bool {
         StatementKind::all().all(|kind| self.0 & Self::bit(kind) == 0)
     }
 }
 
-/// The words that kinds begin with, for hints.
+/// Returns the names of all kinds, for the hints of faults.
 pub(crate) fn words() -> impl Iterator<Item = String> {
     StatementKind::all()
         .map(|kind| kind.to_string())

@@ -1,19 +1,19 @@
-//! Rules: what the operator wants done about which statements. Pure: the statement with its facts,
-//! the session, the time and a throw of dice go in; what was decided, and by which rule, comes out.
+//! Rules: the operator's actions for statements that meet conditions. Pure functions: the statement with its
+//! facts, the session, the time and random numbers are the input; the decisions, each with its rule, the output.
 //!
 //! ```text
 //!  config::RuleConfig ──► compile ──► Rules ──┬─ judge(Occasion) ──► Judgement   what is to be done
 //!                            │                ├─ Counters            how often each has matched
 //!                            │                └─ run_tests           what the file expects of them
 //!                            └─► Fault, warnings
-//!  text + facts ──► Hints     what the statement says itself
+//!  text + facts ──► Hints     the routing hints in the statement's comments
 //!  key + time ──► Rates, Gates     whether it may go now
 //! ```
 //!
-//! Rules are looked at in their order. The first that matches decides, unless it lets others fill in
-//! what it leaves open (`stop = false`), or is only counted (`dry_run`). Rules with digests are found by hash, so
-//! that a thousand of them cost what one does; of the others a few words each say quickly that they
-//! are not meant.
+//! Rules are evaluated in their order. The first rule that matches decides, unless it lets later rules set
+//! what it does not set (`stop = false`), or is only counted (`dry_run`). Rules with digests are found by hash, so
+//! that a thousand of them cost as much as one. The other rules have a small prefilter each, which quickly
+//! excludes most of them.
 
 mod actions;
 mod closely;

@@ -1,6 +1,6 @@
-//! Lists of names with wildcards, as users, schemas, tables and tags are given.
+//! Lists of names with wildcards, for users, schemas, tables and tags.
 
-/// A name, in which `*` stands for any bytes.
+/// A name, in which `*` matches any bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wild {
     text: Box<[u8]>,
@@ -18,7 +18,7 @@ enum WildKind {
     Stars,
 }
 
-/// Whether capital letters are others than small ones; ASCII only.
+/// Whether upper and lower case are different; for ASCII letters only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     Kept,
@@ -59,8 +59,8 @@ impl Wild {
         }
     }
 
-    /// Each star first takes nothing; when the rest does not fit, the last one takes a byte more.
-    /// So the work is at most one length times the other.
+    /// Each star first matches no bytes. If the rest does not match, the last star takes one more byte.
+    /// So the work is at most the product of both lengths.
     fn matches_stars(&self, name: &[u8]) -> bool {
         let pattern = &*self.text;
         let (mut at, mut here) = (0, 0);
@@ -88,16 +88,16 @@ impl Wild {
         pattern[at..].iter().all(|byte| *byte == b'*')
     }
 
-    /// The only name that matches, but for its case; none where there is a wildcard.
+    /// Returns the only name that matches, apart from its case; none if there is a wildcard.
     pub fn exact(&self) -> Option<&[u8]> {
         (self.kind == WildKind::Exact).then_some(&*self.text)
     }
 
-    /// Whether it matches whatever `other` does; some cases in which it does are not seen.
+    /// Whether it matches everything that `other` matches. It may return false although that is so.
     pub fn covers(&self, other: &Self) -> bool {
         self == other
             || self.kind == WildKind::Any
-            // A star in the other one is a byte like any: what takes it takes more.
+            // The star of `other` is compared as an ordinary byte: only a star of this name can match it.
             || self.case == other.case && self.matches(&other.text)
     }
 }
@@ -110,7 +110,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of entries as they stand in the file: those with `!` in front are not wanted.
+    /// Reads the entries of a setting. A name with `!` in front is not wanted.
     pub(crate) fn new(entries: &[String], case: Case) -> Self {
         let wild = |entry: &str| Wild::new(entry.trim(), case);
         let unwanted = entries.iter().filter_map(|entry| entry.strip_prefix('!'));
@@ -121,7 +121,7 @@ impl Names {
         }
     }
 
-    /// Of the one name that there is.
+    /// Whether a single name is wanted.
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
         let is_wanted = self.wanted.is_empty() || self.wanted.iter().any(|it| it.matches(name));
         is_wanted && !self.unwanted.iter().any(|it| it.matches(name))
@@ -135,7 +135,7 @@ impl Names {
         }
     }
 
-    /// Whether it matches whatever `other` does; some cases in which it does are not seen.
+    /// Whether it matches everything that `other` matches. It may return false although that is so.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let is_wanted = |it: &Wild| self.wanted.iter().any(|own| own.covers(it));
         let all_wanted = self.wanted.is_empty()
@@ -144,7 +144,7 @@ impl Names {
         all_wanted && self.unwanted.iter().all(is_unwanted_there)
     }
 
-    /// Whether every wanted name is taken out again.
+    /// Whether no name can match, because every wanted name is also unwanted.
     pub(crate) fn is_void(&self) -> bool {
         let is_taken_out = |it: &Wild| self.unwanted.iter().any(|other| other.covers(it));
         match self.wanted.is_empty() {
@@ -154,7 +154,7 @@ impl Names {
     }
 }
 
-/// What is found among several names that are looked at one after the other.
+/// The result of comparing several names one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
     pub wanted: bool,
@@ -162,13 +162,13 @@ pub(crate) struct Findings {
 }
 
 impl Names {
-    /// Looks at one of several names.
+    /// Compares one of several names, and adds the result to `findings`.
     pub(crate) fn scan(&self, name: &[u8], findings: &mut Findings) {
         findings.wanted |= self.wanted.iter().any(|it| it.matches(name));
         findings.unwanted |= self.unwanted.iter().any(|it| it.matches(name));
     }
 
-    /// What the findings say: none is unwanted, and one is wanted, where some are.
+    /// Whether the names match: none is unwanted, and at least one is wanted if the list has wanted names.
     pub(crate) fn is_met(&self, findings: Findings) -> bool {
         !findings.unwanted && (findings.wanted || self.wanted.is_empty())
     }

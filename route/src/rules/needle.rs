@@ -1,5 +1,5 @@
-//! What a regular expression cannot match without: a few bytes that stand in every text that it
-//! matches. All rules' are looked for in one pass, and only the expressions are run whose own were found.
+//! Needles: a needle is a byte string that every match of a regular expression contains. The proxy searches a
+//! text for the needles of all rules in one pass, and runs only the expressions whose needle was found.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -7,15 +7,15 @@ use std::num::NonZeroU32;
 use aho_corasick::AhoCorasick;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Shorter ones are found everywhere.
+/// Shorter needles would be found in almost every text.
 const BYTES_MIN: usize = 3;
-/// Fewer expressions than this are sooner run than looked for.
+/// With fewer needles than this, running the expressions is faster than the search.
 const COUNT_MIN: usize = 4;
-/// Needles that are told apart; of more, some share their bit, and an expression is run in vain.
+/// The number of bits in a [`Found`]. With more needles some share a bit, and an expression may run in vain.
 const BITS: usize = 1024;
 
-/// The longest bytes that stand in all that an expression matches, in lower case; none where there are
-/// none that are long enough.
+/// Returns the longest byte string that every match of an expression contains, in lower case; none if no
+/// such string is long enough.
 pub(crate) fn needle(hir: &Hir) -> Option<Vec<u8>> {
     let mut search = Search::default();
     search.walk(hir);
@@ -25,7 +25,7 @@ pub(crate) fn needle(hir: &Hir) -> Option<Vec<u8>> {
 
 #[derive(Default)]
 struct Search {
-    /// What stands, byte behind byte, up to here.
+    /// The bytes that certainly follow one another up to this point.
     run: Vec<u8>,
     best: Vec<u8>,
 }
@@ -63,7 +63,7 @@ impl Search {
     }
 }
 
-/// A class of one ASCII letter in both cases, or of one ASCII character.
+/// Returns the letter of a class of one ASCII letter in both cases, or of one ASCII character.
 fn only_letter(class: &Class) -> Option<u8> {
     let mut bytes = Vec::with_capacity(2);
     let mut add = |from: u32, to: u32| {
@@ -87,23 +87,23 @@ fn only_letter(class: &Class) -> Option<u8> {
     }
 }
 
-/// All needles of one sort of text.
+/// All needles for one sort of text: for statements, or for digests.
 #[derive(Debug, Default)]
 pub(crate) struct Needles {
     numbers: HashMap<Box<[u8]>, NeedleNumber>,
     finder: Option<AhoCorasick>,
 }
 
-/// Which of them a text has.
+/// The needles that were found in a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found([u64; BITS / 64]);
 
-/// The number of a needle among those of its sort, from 1: gates are many, and none is a number too.
+/// The number of a needle within its [`Needles`], from 1, so that an `Option` of it takes no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NeedleNumber(NonZeroU32);
 
 impl Needles {
-    /// Made of all that there are; none, where they are too few.
+    /// Prepares the search for these needles. If they are too few, there is no search.
     pub fn new<'n>(all: impl IntoIterator<Item = &'n [u8]>) -> Self {
         let mut numbers = HashMap::new();
         let mut distinct: Vec<&[u8]> = Vec::new();
@@ -118,18 +118,18 @@ impl Needles {
             return Self::default();
         }
         let mut builder = AhoCorasick::builder();
-        // Without it every expression is run.
+        // If there is no finder, every expression is run.
         let finder = builder.ascii_case_insensitive(true).build(&distinct).ok();
         Self { numbers, finder }
     }
 
-    /// Which one this is; none, where it is not looked for.
+    /// Returns the number of this needle; none if it is not searched for.
     pub fn number(&self, needle: &[u8]) -> Option<NeedleNumber> {
         self.finder.as_ref()?;
         self.numbers.get(needle).copied()
     }
 
-    /// Looks for all of them at once.
+    /// Searches the text for all needles at once.
     pub fn scan(&self, text: &[u8]) -> Found {
         let mut found = Found([0; BITS / 64]);
         if let Some(finder) = &self.finder {
@@ -143,7 +143,7 @@ impl Needles {
 }
 
 impl Found {
-    /// Whether the text may have it; false only when it has not.
+    /// Whether the text may contain the needle. False is certain.
     pub fn may_have(&self, needle: NeedleNumber) -> bool {
         let (word, bit) = place(needle.0.get() - 1);
         self.0[word] & bit != 0

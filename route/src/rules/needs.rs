@@ -1,9 +1,9 @@
-//! What rules look at.
+//! What must be known of a statement to evaluate rules.
 
-/// What must be known of a statement so that rules can be asked about it, besides its facts.
+/// What must be known of a statement, besides its facts, so that the rules can be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// Its digest. Where there is none, it is made for the rules alone.
+    /// Its digest. If it is not known yet, it is computed for the rules.
     pub digest: bool,
     /// Its query attributes.
     pub attributes: bool,

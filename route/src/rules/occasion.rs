@@ -1,4 +1,4 @@
-//! What rules are asked about: a statement, who sends it, when, and what chance says.
+//! The input of rules: a statement, its client, the local time, and random numbers.
 
 use std::net::IpAddr;
 
@@ -7,41 +7,41 @@ use sql::{Digest, Facts, Flags, PreparedTexts};
 
 use super::rule_index::RuleIndex;
 
-/// A statement, and all around it that a rule may look at.
+/// A statement, and everything else on which a rule's conditions may depend.
 #[derive(Clone, Copy, Debug)]
 pub struct Occasion<'a> {
     /// The statement as the client has sent it.
     pub text: &'a [u8],
-    /// How it is to be read.
+    /// The session's settings that change how the statement is parsed.
     pub flags: Flags,
-    /// What is known of it.
+    /// The statement's facts.
     pub facts: &'a Facts,
-    /// Its digest, when somebody has made it already; see [`Needs::digest`](super::Needs::digest).
+    /// Its digest, if it is already computed; see [`Needs::digest`](super::Needs::digest).
     pub digest: Option<&'a Digest>,
     /// The hash of its digest, if only that is known.
     pub digest_hash: Option<u64>,
-    /// Who sends it.
+    /// The client that sends it.
     pub client: Client<'a>,
     /// Query attributes that came with it.
     pub attributes: &'a [Attribute<'a>],
     /// The texts that its session has prepared by PREPARE, for EXECUTE.
     pub prepared: &'a dyn PreparedTexts,
-    /// When.
+    /// The local time.
     pub time: LocalTime,
-    /// What chance says.
+    /// The random numbers for percentages.
     pub chance: Chance,
 }
 
-/// Who sends statements: what stays the same from one to the next, mostly.
+/// The client: the part of an occasion that mostly stays the same between statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Client<'a> {
-    /// The name with which it has logged in.
+    /// The user name of its login.
     pub user: &'a [u8],
     /// The session's default schema; empty for none.
     pub schema: &'a [u8],
     /// Its address; none on a Unix socket.
     pub address: Option<IpAddr>,
-    /// Where it has connected, as configured.
+    /// The listener to which it has connected, as configured.
     pub listener: Option<&'a ListenAddress>,
 }
 
@@ -54,7 +54,7 @@ pub struct Attribute<'a> {
     pub value: &'a [u8],
 }
 
-/// What a clock and a calendar at the proxy show.
+/// The local day and time of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalTime {
     /// The day.
@@ -64,7 +64,7 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
-    /// The local time at so many seconds since 1970 in UTC, where clocks are `offset_seconds` ahead
+    /// Returns the local time for seconds since 1970 in UTC, if local clocks are `offset_seconds` ahead
     /// of UTC.
     pub fn of_unix(seconds: i64, offset_seconds: i32) -> Self {
         const DAYS: [Day; 7] = [
@@ -98,18 +98,18 @@ impl LocalTime {
     }
 }
 
-/// What decides over percentages.
+/// The random numbers for percentages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chance {
-    /// Even throws in all 64 bits: one for the session's whole life, one for the statement.
+    /// Uniform 64-bit random numbers: one for the whole session, one for the statement.
     Thrown {
-        /// The session's.
+        /// The session's number.
         session: u64,
-        /// The statement's; needed only where [`Rules`](super::Rules) have a percentage of
+        /// The statement's number; needed only if [`Rules`](super::Rules) have a percentage of
         /// statements.
         statement: u64,
     },
-    /// For this rule's percentage, against all others: so that a test is the same each time.
+    /// This rule's percentage always matches and all other percentages never match, so that a test is repeatable.
     For(RuleIndex),
 }
 

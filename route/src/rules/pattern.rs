@@ -1,16 +1,16 @@
-//! Regular expressions, bounded: the engine knows no backtracking, so the time is linear in the text,
-//! and what is too big when compiled is refused.
+//! Regular expressions with bounded cost. The engine does not backtrack, so the time is linear in the text.
+//! An expression that is too big when compiled is refused.
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 
 use super::needle::needle;
 
-/// Bytes that one may take when compiled.
+/// The most bytes of one compiled expression.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
-/// Bytes of the cache that speeds up one of them.
+/// The most bytes of the cache that speeds up one expression.
 const CACHE_BYTES_MAX: usize = 1 << 20;
-/// How deep groups may nest.
+/// The largest nesting depth of groups.
 const NESTING_MAX: u32 = 100;
 
 /// A regular expression.
@@ -21,11 +21,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Case does not matter, and `.` matches line ends, unless it says otherwise. Of bytes, for a
-    /// statement may be of any character set: `.` is any byte, and `\w` is ASCII without `(?u)`.
+    /// Compiles an expression. Case is ignored and `.` matches line ends, unless the expression sets other flags.
+    /// It matches bytes, because a statement may be in any charset: `.` is any byte, and `\w` is ASCII without `(?u)`.
     ///
     /// # Errors
-    /// What is wrong, and at which character.
+    /// What is wrong with the expression, and at which character.
     pub(crate) fn new(source: &str) -> Result<Self, String> {
         let mut parser = ParserBuilder::new();
         let parser = parser.case_insensitive(true).dot_matches_new_line(true);
@@ -51,7 +51,7 @@ impl Pattern {
         })
     }
 
-    /// What stands, in any case of its letters, in all that it matches; in lower case.
+    /// The byte string, in lower case, that every match contains in upper or lower case.
     pub(crate) fn needle(&self) -> Option<&[u8]> {
         self.needle.as_deref()
     }
@@ -69,7 +69,7 @@ impl Pattern {
     }
 }
 
-/// What is wrong with an expression, with the character at which it is.
+/// Returns what is wrong with an expression, and at which character.
 fn fault_with_character(source: &str, error: &regex_syntax::Error) -> String {
     let (what, offset) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),

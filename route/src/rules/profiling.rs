@@ -1,5 +1,5 @@
-//! Which statements are profiled without a rule's word, and what is sent around those that are: an
-//! [`Injection`] like any rule's.
+//! Which statements are profiled without a rule, and which statements are sent around them: an
+//! [`Injection`], as for rules.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::fault::{Fault, Spot};
 use super::injection::{Injected, Injection};
 use super::names::{Case, Names};
 
-/// What `[profiling]` says, ready to be asked.
+/// The settings of `[profiling]`, compiled.
 #[derive(Debug)]
 pub struct Profiling {
-    /// What is sent before and behind a statement that is profiled.
+    /// The statements that are sent before and after a profiled statement.
     pub injection: Arc<Injection>,
-    /// Whether values may be told.
+    /// Whether profiles may contain values.
     pub include_values: bool,
-    /// One of so many that are meant; 0: none.
+    /// One of this many statements is profiled; 0: none.
     sample_one_in: u32,
     users: Option<Names>,
     digests: Box<[u64]>,
@@ -25,7 +25,7 @@ pub struct Profiling {
 }
 
 impl Profiling {
-    /// Makes the settings ready; every fault there is goes into `faults`.
+    /// Compiles the settings. Every fault is added to `faults`.
     pub(super) fn of(config: &Config, faults: &mut Vec<Fault>) -> Self {
         let config = &config.profiling;
         let mut digests = Vec::new();
@@ -54,12 +54,13 @@ impl Profiling {
         }
     }
 
-    /// Whether any statement is, without a rule's word.
+    /// Whether any statement is profiled without a rule.
     pub fn is_on(&self) -> bool {
         self.sample_one_in > 0
     }
 
-    /// Whether a statement of this session may be, so far; `below` throws a number below another.
+    /// Whether a statement of this session may be profiled; its digest is checked later. `below` returns a random
+    /// number below its argument.
     pub fn picks(&self, session: u32, user: &[u8], below: impl FnOnce(u64) -> u64) -> bool {
         let is_session = || self.sessions.is_empty() || self.sessions.contains(&session);
         let is_user = || self.users.as_ref().is_none_or(|it| it.matches(user));
@@ -71,7 +72,7 @@ impl Profiling {
         is_lucky && is_session() && is_user()
     }
 
-    /// The same of its digest's hash.
+    /// Whether a statement with this digest's hash may be profiled.
     pub fn picks_digest(&self, digest: impl FnOnce() -> u64) -> bool {
         self.digests.is_empty() || self.digests.contains(&digest())
     }
@@ -104,13 +105,13 @@ fn injection(config: &ProfilingConfig) -> Injection {
         after.push("SHOW WARNINGS");
     }
     if has(ProfileQuestion::Explain) {
-        // In rows and columns, whatever the server's default: other forms quote values.
+        // In rows and columns, whatever the server's default is: other formats contain the statement's values.
         after.push("EXPLAIN FORMAT=TRADITIONAL {statement}");
     }
     let bytes_max = usize::try_from(config.answer_bytes_max).unwrap_or(usize::MAX);
     let mut after = Injected::behind(&after).into_vec();
     if has(ProfileQuestion::Events) {
-        // Before the others: few of a connection's last statements are kept.
+        // Before other statements, because the server keeps only a few of a connection's last statements.
         let at = usize::from(has(ProfileQuestion::Status));
         after.insert(at, Injected::events());
     }

@@ -1,4 +1,4 @@
-//! Statements in a second, by key: a token bucket each, kept as the one moment at which it is full
+//! Limits of statements per second: a token bucket for each key, stored as the moment at which it is full
 //! again (the generic cell rate algorithm, ITU-T I.371).
 
 use std::collections::HashMap;
@@ -10,35 +10,35 @@ use super::actions::Limit;
 use super::judge::Limited;
 use crate::Moment;
 
-/// Keys that are told apart; more than these share one bucket for each rule.
+/// The most keys with a bucket of their own; further keys share one bucket for each rule.
 pub const KEYS_MAX: usize = 10_000;
 
-/// Time between two looks for buckets that need not be kept.
+/// The time between two sweeps, which remove full buckets.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The buckets of all rules.
 #[derive(Debug, Default)]
 pub struct Rates {
-    /// When each bucket is full again.
+    /// The moment at which each bucket is full again.
     full_at: HashMap<u64, Moment>,
-    /// No look for full ones before.
+    /// The next sweep is not before this moment.
     next_sweep: Moment,
 }
 
-/// When a statement may go.
+/// When a statement may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// At once.
     Now,
-    /// After this time; its place is kept.
+    /// After this time; its token is reserved.
     After(Duration),
-    /// Not at all: too many are there, and it may not, or not so long, wait.
+    /// Not at all: the limit is reached, and the statement may not wait, or not that long.
     Refused,
 }
 
 impl Rates {
-    /// Asks for a statement, and takes what it needs unless it is refused. A limit without a rate
-    /// lets all through.
+    /// Asks whether a statement may be sent, and takes a token unless it is refused. A limit without a rate
+    /// admits all statements.
     pub fn admit(&mut self, limited: &Limited<'_>, now: Moment) -> Admission {
         let Some(rate) = limited.limit.rate else {
             return Admission::Now;
@@ -58,12 +58,12 @@ impl Rates {
         self.full_at.len()
     }
 
-    /// Whether none is.
+    /// Whether no bucket is kept.
     pub fn is_empty(&self) -> bool {
         self.full_at.is_empty()
     }
 
-    /// The statement's own bucket, or, when there are too many, that of its rule's strangers.
+    /// Returns the key of the statement's own bucket, or of the rule's shared one if there are too many.
     fn bucket(&mut self, limited: &Limited<'_>, now: Moment) -> u64 {
         let is_known = self.full_at.contains_key(&limited.key);
         if is_known || self.full_at.len() < KEYS_MAX {
@@ -71,7 +71,7 @@ impl Rates {
         }
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP_INTERVAL;
-            // One that is full says no more than one that is not there.
+            // A full bucket means the same as a missing one.
             self.full_at.retain(|_, full_at| *full_at > now);
         }
         match self.full_at.len() < KEYS_MAX {
@@ -93,7 +93,7 @@ fn admit(limit: &Limit, interval: Duration, missing: Duration) -> Admission {
     }
 }
 
-/// The time in which one token comes.
+/// Returns the time between two tokens.
 fn interval(rate: f64) -> Duration {
     const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     Duration::try_from_secs_f64(1.0 / rate)

@@ -1,4 +1,4 @@
-//! What was seen of each rule that was looked at, for those who want to know.
+//! Records the outcome of each evaluated rule, for EXPLAIN ROUTE and for rule tests.
 
 use sql::Doubts;
 
@@ -7,30 +7,30 @@ use super::rule::{Rule, Then};
 use super::rule_index::RuleIndex;
 use super::rule_list::Rules;
 
-/// Learns of each rule that is looked at. `()` does not listen, and costs nothing.
+/// Is told the outcome of each evaluated rule. `()` ignores it, and costs nothing.
 pub trait RuleRecorder {
-    /// Whether every rule is to be looked at one by one, rather than those only that an index finds.
+    /// Whether every rule is to be evaluated, and not only the rules that the index finds.
     const LISTENS: bool;
 
     /// A rule was evaluated, with this outcome.
     fn note_outcome(&mut self, index: RuleIndex, rule: &Rule, outcome: Outcome<'_>);
 }
 
-/// What came of looking at a rule.
+/// The outcome of a rule's evaluation.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome<'r> {
-    /// All of its conditions hold.
+    /// All conditions of the rule hold.
     Matched(Then),
-    /// This condition does not.
+    /// This condition does not hold.
     Failed(&'r Condition),
-    /// It cannot be known whether they do.
+    /// It cannot be known whether the conditions hold.
     Unsure(Unsure<'r>),
 }
 
-/// What becomes of a statement that is not understood, under a rule that it might match.
+/// What a rule does with a statement that is not understood and that it might match.
 #[derive(Clone, Copy, Debug)]
 pub enum Unsure<'r> {
-    /// It is refused.
+    /// The statement is refused.
     Refused(Doubts),
     /// The rule does nothing: as far as the statement is understood, this condition does not hold.
     Passed(Doubts, &'r Condition),
@@ -42,23 +42,23 @@ impl RuleRecorder for () {
     fn note_outcome(&mut self, _: RuleIndex, _: &Rule, _: Outcome<'_>) {}
 }
 
-/// Keeps what was seen of each rule, in order.
+/// Keeps the outcome of each rule, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Each rule that was looked at.
+    /// Each rule that was evaluated.
     pub rules: Vec<Seen>,
 }
 
-/// What was seen of one rule.
+/// The outcome of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Which.
+    /// The rule.
     pub rule: RuleIndex,
     /// Its name.
     pub name: String,
-    /// The condition that does not hold; none when it has matched.
+    /// The condition that does not hold; none if the rule has matched.
     pub failed: Option<&'static str>,
-    /// In words: `matches: user, tables; stops`, `passes: not of this schema`.
+    /// The outcome as text: `user, tables match; no rule behind it is asked`, `schema does not match`.
     pub why: String,
 }
 
@@ -114,7 +114,7 @@ fn matched(rule: &Rule, then: Then) -> String {
 }
 
 impl Record {
-    /// The rules behind the last one that was looked at, which were not asked.
+    /// Returns the rules after the last evaluated one, which were not evaluated.
     pub fn unasked<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r Rule> {
         let from = self.rules.last().map_or(0, |seen| seen.rule.0 as usize + 1);
         rules.iter().skip(from).map(|(_, rule)| rule)

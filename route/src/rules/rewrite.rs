@@ -1,5 +1,5 @@
-//! Another statement in the place of one: by a template with what a regular expression has matched,
-//! or one text for another. What comes of it must be one statement.
+//! Rewriting of statements: either a template replaces each match of a regular expression, or a fixed
+//! text replaces the whole statement. The result must be exactly one statement.
 
 use sql::{Analysis, Flags, Marks, StatementKind};
 
@@ -24,34 +24,34 @@ enum Extent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Literal(Box<[u8]>),
-    /// What a group has matched, by its number.
+    /// The text that a group has matched, by the group's number.
     Group(usize),
 }
 
-/// A statement that stands for another, read.
+/// The statement that replaces the client's, and its analysis.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
     /// Its text.
     pub text: Vec<u8>,
-    /// What is known of it, and its digest.
+    /// Its facts and its digest.
     pub analysis: Box<Analysis>,
 }
 
-/// Why a rewrite is not done.
+/// Why a rewrite has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// Not one statement.
+    /// The result is not exactly one statement.
     NoStatement,
     /// Far longer than the original.
     TooLong,
 }
 
-/// Bytes that a statement may become longer by, besides four times its own.
+/// A rewritten statement may have this many bytes more than four times its original length.
 const GROWTH_BYTES_MAX: usize = 64 << 10;
 
 impl Rewrite {
-    /// With `pattern`, each match becomes what the template says; without, the whole statement
-    /// becomes its text.
+    /// With `pattern`, the template replaces each match. Without it, the template's text replaces the whole
+    /// statement.
     ///
     /// # Errors
     /// What is wrong with the template.
@@ -71,7 +71,7 @@ impl Rewrite {
         })
     }
 
-    /// Rewrites a statement and reads what came of it.
+    /// Rewrites a statement and analyses the result.
     pub(crate) fn done(&self, text: &[u8], flags: Flags) -> Result<Rewritten, Unfit> {
         let text = self.text(text)?;
         let mut analysis = Box::<Analysis>::default();
@@ -159,7 +159,7 @@ fn pieces(template: &str, pattern: &Pattern) -> Result<Box<[Piece]>, String> {
     Ok(pieces.into())
 }
 
-/// The digits or the name in braces at the start, and what stands behind.
+/// Returns the digits, or the name in braces, at the start, and the text after it.
 fn group_name(text: &str) -> Option<(&str, &str)> {
     if let Some(inner) = text.strip_prefix('{') {
         let (name, behind) = inner.split_once('}')?;

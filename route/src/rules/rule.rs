@@ -10,26 +10,26 @@ use super::condition::Condition;
 /// One rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// What logs, counters and explanations call it.
+    /// Its name in logs, counters and explanations.
     pub name: Arc<str>,
-    /// What must hold, the cheapest first.
+    /// The conditions, which must all hold; the cheapest first.
     pub conditions: Box<[Condition]>,
-    /// What is done.
+    /// What is done with statements that match.
     pub actions: Actions,
-    /// What becomes of the rules behind it once it has matched.
+    /// Whether later rules are evaluated after a match.
     pub then: Then,
-    /// What becomes of a statement that is not understood and that it might match.
+    /// What is done with a statement that is not understood and that the rule might match.
     pub when_unsure: WhenUnsure,
-    /// Stays with the name, over reloads and in every process.
+    /// The hash of its name, which is the same over reloads and in every process.
     pub(super) seed: u64,
 }
 
 /// What happens when a rule has matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// Its actions hold, and no rule behind it is looked at.
+    /// Its actions are taken, and no later rule is evaluated.
     Stop,
-    /// Its actions hold; rules behind it fill in what it leaves open.
+    /// Its actions are taken; later rules set what it does not set.
     Continue,
     /// It is counted, and nothing is done.
     DryRun,

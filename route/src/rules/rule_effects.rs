@@ -1,4 +1,4 @@
-//! What the rules say of a statement, in words.
+//! The effects of the rules on a statement, as text.
 
 use std::fmt::Debug;
 
@@ -8,19 +8,19 @@ use super::judge::{By, Judgement};
 use super::rule_index::RuleIndex;
 use super::rule_list::Rules;
 
-/// One thing that a rule says of a statement.
+/// One effect of a rule on a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleEffect {
-    /// The setting with which it says so.
+    /// The rule's setting.
     pub setting: &'static str,
-    /// What it says.
+    /// The effect.
     pub text: String,
-    /// Which rule.
+    /// The rule.
     pub rule: RuleIndex,
 }
 
 impl Judgement<'_> {
-    /// All that is said, in the order of the settings.
+    /// Returns all effects, in the order of the settings.
     pub fn effects(&self) -> Vec<RuleEffect> {
         let log = self.log.map(|rule| RuleEffect {
             setting: "log",
@@ -66,7 +66,7 @@ impl Judgement<'_> {
         all.into_iter().flatten().collect()
     }
 
-    /// What is sent on one side of the statement; none where that is nothing.
+    /// Returns the statements that are injected on one side of the statement; none if there are none.
     fn sent_besides(
         &self,
         side: impl Fn(&Injection) -> &Box<[Injected]>,
@@ -81,7 +81,7 @@ impl Judgement<'_> {
 }
 
 impl Rules {
-    /// A rule's name; nothing for one that is not there.
+    /// Returns a rule's name; empty if there is no such rule.
     pub fn name(&self, rule: RuleIndex) -> &str {
         self.rule(rule).map_or("", |rule| &rule.name)
     }

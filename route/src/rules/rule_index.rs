@@ -1,5 +1,5 @@
-//! Which of the rules.
+//! The index of a rule.
 
-/// Which of the rules, by its place in the configuration.
+/// The index of a rule in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleIndex(pub u32);

@@ -13,7 +13,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// How many there are.
+    /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
@@ -23,17 +23,17 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// In their order.
+    /// Iterates over the rules in their order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleIndex, &Rule)> {
         (0..).map(RuleIndex).zip(&self.rules)
     }
 
-    /// One of them.
+    /// Returns the rule with this index.
     pub fn rule(&self, index: RuleIndex) -> Option<&Rule> {
         self.rules.get(index.0 as usize)
     }
 
-    /// What they look at.
+    /// Returns what must be known of a statement to evaluate the rules.
     pub fn needs(&self) -> Needs {
         self.index.needs()
     }

@@ -1,5 +1,5 @@
-//! Rules that cannot be meant: those that never match, and those that an earlier one never lets be
-//! asked.
+//! Warnings about rules that are probably mistakes: rules that never match, and rules that are never
+//! evaluated because an earlier rule always decides.
 
 use config::{ListenAddress, RuleConfig};
 use sql::{Analysis, Flags};
@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::kinds::Kinds;
 use super::rule::{Rule, Then};
 
-/// Why a rule can never match, if it is seen.
+/// Returns why a rule can never match, if that can be seen.
 pub(crate) fn never(index: usize, config: &RuleConfig, rule: &Rule) -> Option<Fault> {
     let void = rule.conditions.iter().find(|it| is_void(it));
     if let Some(condition) = void {
@@ -49,8 +49,8 @@ fn no_client_has_an_address(index: usize, rule: &Rule) -> Option<Fault> {
     (all_unix && networks).then(|| Fault::rule(index, "networks", text))
 }
 
-/// Whether none of the statements named by `digest` is of the kinds, or names the tables, or matches
-/// the expression, that the rule wants as well. Hashes say nothing of that.
+/// Returns a fault if no statement in `digest` can meet the rule's kinds or `digest_regex`. If an entry is a
+/// hash, nothing is known of its statement.
 fn digest_of_another(index: usize, config: &RuleConfig, rule: &Rule) -> Option<Fault> {
     let mut culprit = None;
     for entry in &config.digest {
@@ -72,7 +72,7 @@ fn digest_of_another(index: usize, config: &RuleConfig, rule: &Rule) -> Option<F
     culprit.map(|setting| Fault::rule(index, setting, text))
 }
 
-/// Every rule that is never asked, since an earlier one stops and takes all that it matches.
+/// Returns a fault for every rule that is never evaluated, because an earlier rule stops and matches at least the same.
 pub(crate) fn shadowed(rules: &[Rule]) -> Vec<Fault> {
     let shadow = |place: usize, rule: &Rule| {
         let mut before = rules[..place].iter();
@@ -90,7 +90,7 @@ pub(crate) fn shadowed(rules: &[Rule]) -> Vec<Fault> {
         .collect()
 }
 
-/// Whether all that `later` matches is matched by `earlier`; some cases in which it is are not seen.
+/// Whether `earlier` matches everything that `later` matches. It may return false although that is so.
 fn covers(earlier: &Rule, later: &Rule) -> bool {
     let is_met = |own: &Condition| {
         matches!(own, Condition::Percentage(None, _))
@@ -99,7 +99,7 @@ fn covers(earlier: &Rule, later: &Rule) -> bool {
     earlier.conditions.iter().all(is_met)
 }
 
-/// Whether `own` holds wherever `other` does.
+/// Whether `own` holds for every statement for which `other` holds.
 fn is_implied(own: &Condition, other: &Condition) -> bool {
     match (own, other) {
         (Condition::Kind(own), Condition::Kind(other)) => own.covers(*other),

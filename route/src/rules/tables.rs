@@ -1,4 +1,4 @@
-//! Tables as rules name them: with or without a schema, with wildcards.
+//! The tables that rules name: with or without a schema, with wildcards.
 
 use sql::{Doubts, Facts, Mention, Role};
 
@@ -51,13 +51,13 @@ impl Table {
     }
 }
 
-/// The bits of the names of a statement's tables.
+/// Returns the name bits of all tables of a statement.
 pub(crate) fn bits_of(text: &[u8], facts: &Facts) -> u64 {
     let bits = facts.tables().map(|it| name_bit(&it.name.name(text)));
     bits.fold(0, |one, other| one | other)
 }
 
-/// One of 64, the same for a name in any case (FNV-1a).
+/// Returns one of 64 bits for a name, from its FNV-1a hash; case is ignored.
 fn name_bit(name: &[u8]) -> u64 {
     let step = |hash: u32, byte: &u8| {
         (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
@@ -66,7 +66,7 @@ fn name_bit(name: &[u8]) -> u64 {
 }
 
 impl Tables {
-    /// Of entries as they stand in a file: those with `!` in front are not wanted.
+    /// Reads the entries of a setting. A table with `!` in front is not wanted.
     pub fn new(entries: &[String]) -> Self {
         let unwanted = entries.iter().filter_map(|entry| entry.strip_prefix('!'));
         let wanted = entries.iter().filter(|entry| !entry.starts_with('!'));
@@ -76,7 +76,7 @@ impl Tables {
         }
     }
 
-    /// Whether this table is wanted. Without entries each is.
+    /// Whether this table is wanted. Without entries every table is.
     pub fn has(&self, schema: &str, name: &str) -> bool {
         let is_in = |tables: &[Table]| {
             let (schema, name) = (schema.as_bytes(), name.as_bytes());
@@ -85,13 +85,13 @@ impl Tables {
         (self.wanted.is_empty() || is_in(&self.wanted)) && !is_in(&self.unwanted)
     }
 
-    /// Whether one table is wanted, by its name with or without its schema.
+    /// Whether exactly one table is wanted, by its exact name, with or without its schema.
     pub fn is_one(&self) -> bool {
         matches!(&*self.wanted, [table] if table.name.exact().is_some())
     }
 
-    /// Whether the statement names one that is wanted, where some are, and none that is not. Names
-    /// without a schema are in `schema`.
+    /// Whether the statement names no unwanted table, and at least one wanted table if there are any.
+    /// Names without a schema are in `schema`.
     pub(crate) fn matches(&self, text: &[u8], facts: &Facts, schema: &[u8]) -> bool {
         let mut is_wanted = self.wanted.is_empty();
         for Mention {
@@ -110,7 +110,7 @@ impl Tables {
         is_wanted
     }
 
-    /// Those of a statement's doubts that matter for its tables.
+    /// Returns the doubts about a statement that matter for these tables.
     pub(crate) fn doubts(&self, doubts: Doubts, text: &[u8], facts: &Facts) -> Doubts {
         let all = self.wanted.iter().chain(&self.unwanted);
         let mut none = Doubts::MANY_COMMENTS;
@@ -127,14 +127,14 @@ impl Tables {
         doubts.without(none)
     }
 
-    /// The bits of names of which a statement has to name one to match; all, where any name may do.
+    /// Returns name bits; a statement must have one of them to match. All bits if any name may match.
     pub(crate) fn bits(&self) -> u64 {
         let bits = |table: &Table| table.name.exact().map_or(u64::MAX, name_bit);
         let bits = self.wanted.iter().map(bits);
         bits.reduce(|one, other| one | other).unwrap_or(u64::MAX)
     }
 
-    /// Whether it matches whatever `other` does; some cases in which it does are not seen.
+    /// Whether it matches everything that `other` matches. It may return false although that is so.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let is_wanted = |it: &Table| self.wanted.iter().any(|own| own.covers(it));
         let all_wanted = self.wanted.is_empty()
@@ -143,7 +143,7 @@ impl Tables {
         all_wanted && self.unwanted.iter().all(is_unwanted_there)
     }
 
-    /// Whether every wanted table is taken out again.
+    /// Whether no table can match, because every wanted table is also unwanted.
     pub(crate) fn is_void(&self) -> bool {
         let is_taken_out = |it: &Table| self.unwanted.iter().any(|other| other.covers(it));
         !self.wanted.is_empty() && self.wanted.iter().all(is_taken_out)

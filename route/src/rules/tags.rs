@@ -1,13 +1,13 @@
-//! Tags that a statement bears: in its comments and in its query attributes.
+//! Tags of a statement, in its comments and in its query attributes.
 
 use sql::{Comment, Facts};
 
 use super::occasion::Attribute;
 
-/// Longer tags are none.
+/// Longer tags are ignored.
 pub const TAG_BYTES_MAX: usize = 256;
 
-/// Shows each tag of a statement to `look`, until that has seen enough.
+/// Calls `look` with each tag of a statement, until `look` returns [`Enough::Yes`].
 pub(crate) fn each(
     text: &[u8],
     facts: &Facts,
@@ -33,7 +33,7 @@ pub(crate) enum Enough {
     No,
 }
 
-/// The value of one named `tag`; name and value of any other.
+/// The tag of an attribute: the value if its name is `tag`, otherwise `name=value`.
 fn of_attribute(attribute: &Attribute<'_>, look: &mut impl FnMut(&[u8]) -> Enough) -> Enough {
     if attribute.name.eq_ignore_ascii_case(b"tag") {
         return look(attribute.value);
@@ -84,7 +84,7 @@ pub(crate) fn inside(comment: Comment, text: &[u8]) -> &[u8] {
     inner.trim_ascii()
 }
 
-/// What stands behind `word:` or `word=`.
+/// Returns the text after `word:` or `word=`.
 pub(crate) fn behind<'a>(comment: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
     let (head, rest) = comment.split_at_checked(word.len())?;
     let rest = rest.trim_ascii_start();
@@ -145,7 +145,7 @@ fn unquoted(value: &[u8]) -> &[u8] {
 }
 
 /// `key='value',key='value'` as <https://google.github.io/sqlcommenter/spec/> has it: URL-encoded,
-/// quotes in values behind backslashes. A comment that is not wholly so is none of this style.
+/// quotes in values escaped by backslashes. A comment that contains anything else has no tags.
 fn of_sqlcommenter(comment: &[u8], look: &mut impl FnMut(&[u8]) -> Enough) -> Enough {
     let is_whole = pairs(comment).all(|pair| pair.is_some());
     if !is_whole {
@@ -160,7 +160,7 @@ fn of_sqlcommenter(comment: &[u8], look: &mut impl FnMut(&[u8]) -> Enough) -> En
     })
 }
 
-/// Key and value of each pair; none where there is something else, and nothing behind it.
+/// Returns key and value of each pair. At the first part that is no pair it returns none and ends.
 fn pairs(comment: &[u8]) -> impl Iterator<Item = Option<(&[u8], &[u8])>> {
     let mut rest = Some(comment);
     std::iter::from_fn(move || {
@@ -177,7 +177,7 @@ fn pairs(comment: &[u8]) -> impl Iterator<Item = Option<(&[u8], &[u8])>> {
     })
 }
 
-/// `key='value'` and what stands behind it.
+/// Returns key and value of `key='value'`, and the text after it.
 fn pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let equal = text.iter().position(|byte| *byte == b'=')?;
     let key = text[..equal].trim_ascii();
@@ -198,7 +198,7 @@ fn pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     }
 }
 
-/// A tag put together, without memory of its own.
+/// A tag that is put together in a fixed buffer, without allocation.
 struct Tag {
     bytes: [u8; TAG_BYTES_MAX],
     size: usize,
@@ -228,7 +228,7 @@ impl Tag {
         bytes.iter().for_each(|byte| self.push(*byte));
     }
 
-    /// Without URL encoding and backslashes.
+    /// Appends bytes, with URL encoding and backslashes removed.
     fn extend_decoded(&mut self, mut bytes: &[u8]) {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|it| it as u8);
         while let Some((byte, rest)) = bytes.split_first() {

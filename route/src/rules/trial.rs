@@ -12,8 +12,8 @@ use super::rule_index::RuleIndex;
 use super::rule_list::Rules;
 
 impl Rules {
-    /// Tries every rule of the configuration that these were made of on its tests, and tells which
-    /// fail.
+    /// Runs the tests of every rule in the configuration from which these rules were compiled. Returns the
+    /// tests that fail.
     pub fn run_tests(&self, config: &Config) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut first = 0;
@@ -45,7 +45,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// What has come out otherwise than expected, by setting.
+    /// Returns the differences from the expected result, by setting.
     fn run(&self) -> Vec<(&'static str, String)> {
         let text = self.test.statement.as_bytes();
         let mut analysis = Analysis::default();

@@ -1,29 +1,29 @@
-//! Which of several backends that would do, by policy.
+//! The choice among several suitable backends, by policy.
 
 use super::{Round, StatementCandidate};
 use crate::candidate::FULL_SHARE;
 use crate::{Dice, ReadPolicy};
 
 impl StatementCandidate {
-    /// Its weight as slow start has it now.
+    /// Its weight, reduced by slow start.
     pub(super) fn weight(&self) -> u64 {
         u64::from(self.weight) * self.share
     }
 
-    /// Has it fewer in flight, in proportion to its weight, than `other`?
+    /// Whether it has fewer statements in flight than `other`, in proportion to its weight.
     fn has_fewer_than(&self, other: &StatementCandidate) -> bool {
         u64::from(self.in_flight) * u64::from(other.weight)
             < u64::from(other.in_flight) * u64::from(self.weight)
     }
 
-    /// Always true outside slow start; in it, as often as its share.
+    /// Always true outside slow start. During slow start, true as often as its share says.
     fn takes_its_share(&self, dice: &mut Dice) -> bool {
         self.share == FULL_SHARE || dice.below(FULL_SHARE) < self.share
     }
 }
 
 impl Round<'_, '_> {
-    /// `several` are at least two.
+    /// Chooses one of at least two candidates.
     pub(super) fn pick<'c>(
         &self,
         several: &'c [StatementCandidate],
@@ -38,7 +38,7 @@ impl Round<'_, '_> {
         picked.unwrap_or(&several[0])
     }
 
-    /// The turn goes on behind the one that took it, as in [`choose`](crate::choose).
+    /// The next turn begins after the chosen backend, as in [`choose`](crate::choose).
     fn round_robin<'c>(
         &self,
         several: &'c [StatementCandidate],
@@ -55,8 +55,8 @@ impl Round<'_, '_> {
         Some(picked)
     }
 
-    /// Of two drawn at random each as often as the other would make one wait. The slower one is
-    /// taken as well now and then, or nobody would notice that it has become faster.
+    /// Chooses between two random candidates, each in proportion to the other's cost. The slower one is
+    /// chosen now and then too, because otherwise the proxy would not notice that it has become faster.
     fn by_latency<'c>(
         &self,
         several: &'c [StatementCandidate],
@@ -64,7 +64,7 @@ impl Round<'_, '_> {
     ) -> Option<&'c StatementCandidate> {
         let count = several.len();
         let one = dice.below(count as u64) as usize;
-        // Drawn from the others: a step of 1 ..= count − 1 round the list.
+        // The second one is drawn from the other candidates: a step of 1 ..= count − 1 round the list.
         let step = 1 + dice.below(count as u64 - 1) as usize;
         let (one, other) = (several.get(one)?, several.get((one + step) % count)?);
         let cost = |candidate: &StatementCandidate| {
@@ -73,7 +73,7 @@ impl Round<'_, '_> {
             let queue = f64::from(candidate.in_flight + 1);
             Some(latency * queue / candidate.weight() as f64)
         };
-        // One that nobody has measured is taken to be as fast as the other.
+        // If one has not been measured, both count as equally fast.
         let (of_one, of_other) = match (cost(one), cost(other)) {
             (Some(of_one), Some(of_other)) => (of_one, of_other),
             _ => (1.0 / one.weight() as f64, 1.0 / other.weight() as f64),
@@ -87,9 +87,9 @@ impl Round<'_, '_> {
     }
 }
 
-/// Of those with as few in flight each as often as its weight says. One in slow start, which is idle
-/// and would take all, gets its part of what all get, as long as it has no more in flight than
-/// others.
+/// Chooses among the candidates with the fewest statements in flight, each as often as its weight says. A backend
+/// in slow start is idle and would get every statement. So it gets only its share of all statements, and only
+/// while it has no more in flight than the best other backend.
 fn fewest_in_flight<'c>(
     several: &'c [StatementCandidate],
     dice: &mut Dice,

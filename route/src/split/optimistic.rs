@@ -1,12 +1,12 @@
-//! Optimistic transactions: which begin on a replica, and what may be said to them there.
+//! Optimistic transactions: which transactions begin on a replica, and which statements keep them there.
 
 use sql::{Access, Facts, Marks, Role, StatementKind};
 
 use super::unclear::UNCLEAR;
 
-/// Whether a statement begins a transaction that may write and may be on a replica until it does. One
-/// with a consistent snapshot shall see what was there when it began; one that is said to write is
-/// refused by replicas.
+/// Whether a statement begins a transaction that may write and may stay on a replica until its first write.
+/// Not with a consistent snapshot, because its reads must see the data of its begin; not with READ WRITE,
+/// because replicas refuse that.
 pub fn begins_on_replica(facts: &Facts) -> bool {
     match facts.kind {
         StatementKind::Begin(begin) => {
@@ -19,8 +19,8 @@ pub fn begins_on_replica(facts: &Facts) -> bool {
     }
 }
 
-/// Whether a statement reads data, depends on nothing else, and leaves nothing: said again elsewhere, it
-/// gives the same as long as the data is the same.
+/// Whether a statement reads data, depends on nothing else, and changes no state: run again on another backend,
+/// it gives the same result if the data is the same.
 pub fn is_repeatable(facts: &Facts) -> bool {
     facts.kind == StatementKind::Select
         && facts.access <= Access::Read
@@ -28,14 +28,15 @@ pub fn is_repeatable(facts: &Facts) -> bool {
         && facts.effects.is_empty()
         && !facts.marks.has(UNCLEAR)
         && !facts.marks.has(Marks::LOCKING)
-        // One that only reads need not give the same twice.
+        // A stored function that only reads may still return another value each time.
         && facts.mentions_of(Role::Function).next().is_none()
 }
 
-/// Whether a statement leaves the transaction where it is, or ends it there: it has nothing to commit.
+/// Whether an optimistic transaction stays on its replica for this statement: a read that can be run again, or
+/// the end of the transaction, which has nothing to commit.
 pub(super) fn has_nothing_to_commit(facts: &Facts) -> bool {
     let ends = match facts.kind {
-        // What follows in a chain may write.
+        // With AND CHAIN a new transaction follows, which may write.
         StatementKind::Commit(finish) | StatementKind::Rollback(finish) => {
             finish.chain != Some(true) && finish.release != Some(true)
         }

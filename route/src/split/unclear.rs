@@ -1,6 +1,6 @@
-//! Statements that not all is known of.
+//! Statements that the proxy does not fully understand.
 
 use sql::Marks;
 
-/// Marks of statements that not all is known of.
+/// Marks of statements that the proxy does not fully understand.
 pub(super) const UNCLEAR: Marks = Marks::LOST.with(Marks::CROWDED);

@@ -1,5 +1,5 @@
-//! `chassis`: the log, figures of memory, the end of the process. Requiring it turns `print` into a log
-//! line of level "message"; the old one is `os.print` from then on.
+//! `chassis`: the log, memory statistics, the end of the process. After `require` of this module, `print` writes a log
+//! line of level "message", and the old `print` is `os.print`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ const SHORTHANDS: [(&str, Level); 5] = [
     ("debug", Level::Debug),
 ];
 
-/// Who writes lines into the log, with their places in front.
+/// Writes lines into the log, each with its place in front.
 #[derive(Clone)]
 struct Writer {
     log: Arc<dyn Log>,
-    /// What names of scripts are told without.
+    /// The prefix that is removed from the names of scripts.
     basedir: String,
 }
 
@@ -84,8 +84,8 @@ fn log(arguments: &Arguments<'_>, writer: &Writer) -> mlua::Result<()> {
     Ok(())
 }
 
-/// `get_stats([plugin])`; there is only the chassis. What is in use counts as allocated, and nothing as freed:
-/// the difference is what scripts look at. The maximum is the greatest that anybody was told.
+/// `get_stats([plugin])`; the only plugin is the chassis. The memory in use counts as allocated, and nothing as freed,
+/// because scripts use the difference. The maximum is the greatest value that this function has returned.
 fn stats(arguments: &Arguments<'_>, most: &AtomicUsize) -> mlua::Result<Option<Table>> {
     let lua = arguments.lua();
     let of_lua = lua.create_table()?;
@@ -104,7 +104,7 @@ fn stats(arguments: &Arguments<'_>, most: &AtomicUsize) -> mlua::Result<Option<T
     }
 }
 
-/// Logs the first argument only, as the original does.
+/// Replaces `print`. The new one logs the first argument only, as the original does.
 fn replace_print(lua: &Lua, writer: Writer) -> mlua::Result<()> {
     let globals = lua.globals();
     let os: Table = globals.get("os")?;
@@ -129,7 +129,7 @@ impl Writer {
         }
     }
 
-    /// A line with "(source:line) " in front, of whoever has called the function that runs.
+    /// Writes a line with "(source:line) " in front: the place of the running function's caller.
     fn write(&self, lua: &Lua, level: Level, text: &str) {
         let place = source_and_line(lua).unwrap_or_default();
         let place = match self.basedir.as_str() {

@@ -1,4 +1,4 @@
-//! What every module gets, and what it says of itself.
+//! The context that every module gets, and a module's description of itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use system::Clock;
 use crate::budget::Budget;
 use crate::log::Log;
 
-/// What modules know of the world.
+/// The context of modules.
 #[derive(Clone)]
 pub(crate) struct ModuleContext {
     pub(crate) log: Arc<dyn Log>,
@@ -17,13 +17,13 @@ pub(crate) struct ModuleContext {
     pub(crate) shutdown: Arc<dyn Fn() + Send + Sync>,
     pub(crate) basedir: Option<PathBuf>,
     pub(crate) budget: Arc<Budget>,
-    /// Lua's own, which makes proxies with a metatable.
+    /// Lua's own `newproxy`, which makes proxies with a metatable.
     pub(crate) newproxy: Function,
-    /// Lua's own, whose levels are those in memory.
+    /// Lua's own `error`, whose levels are the levels in memory.
     pub(crate) error: Function,
 }
 
-/// What each module says of itself.
+/// Sets the fields with which each module describes itself.
 pub(crate) fn describe(module: &Table, what: &str) -> mlua::Result<()> {
     module.set("_COPYRIGHT", "the authors of Pilotfish")?;
     module.set("_DESCRIPTION", format!("Pilotfish: {what}"))?;

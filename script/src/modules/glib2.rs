@@ -38,7 +38,7 @@ pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Tabl
     Ok(module)
 }
 
-/// Sleeps as many microseconds as are asked for, but no longer than the call under way may last.
+/// Sleeps the given number of microseconds, but no longer than the time that the current call has left.
 fn sleep(arguments: &Arguments<'_>, budget: &Budget) -> mlua::Result<()> {
     let microseconds = u64::try_from(arguments.integer(1)?).unwrap_or(0);
     let asked = Duration::from_micros(microseconds);

@@ -1,5 +1,5 @@
-//! `lfs`: LuaFileSystem's API of release 1.2, and what later ones have added. What fails gives nil and a
-//! message, as there. An open file cannot be locked: it is C's, and nobody here knows its descriptor.
+//! `lfs`: LuaFileSystem's API of release 1.2, with additions of later releases. A failing function returns nil and
+//! a message, as the original does. An open file cannot be locked, because it is a C file with unknown descriptor.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -102,7 +102,7 @@ fn values<const N: usize>(_: &Lua, values: [Value; N]) -> mlua::Result<MultiValu
     Ok(MultiValue::from_iter(values))
 }
 
-/// True, or nil and why not.
+/// Returns true, or nil and the reason.
 fn done(arguments: &Arguments<'_>, result: io::Result<()>) -> mlua::Result<MultiValue> {
     match result {
         Ok(()) => values(arguments.lua(), [Value::Boolean(true)]),
@@ -116,7 +116,7 @@ fn failed(arguments: &Arguments<'_>, error: &io::Error) -> mlua::Result<MultiVal
     values(lua, [Value::Nil, text])
 }
 
-/// `attributes(path [, name])`: all as a table, or one.
+/// `attributes(path [, name])`: a table of all attributes, or one attribute.
 fn attributes(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
     attributes_of(arguments, fs::metadata(path(arguments, 1)?))
 }
@@ -180,7 +180,7 @@ fn mode(metadata: &Metadata) -> &'static str {
     }
 }
 
-/// `dir(path)`: an iterator over names, those of the folder and its parent first.
+/// `dir(path)`: an iterator over names, `.` and `..` first.
 fn dir(arguments: &Arguments<'_>) -> mlua::Result<Function> {
     let lua = arguments.lua();
     let path = path(arguments, 1)?;
@@ -198,7 +198,7 @@ fn dir(arguments: &Arguments<'_>) -> mlua::Result<Function> {
     })
 }
 
-/// `touch(path [, access [, modification]])`, in seconds; without them now.
+/// `touch(path [, access [, modification]])`: sets the times, in seconds; without them, to now.
 fn touch(arguments: &Arguments<'_>, clock: &Clock) -> mlua::Result<MultiValue> {
     let path = path(arguments, 1)?;
     let now = clock.unix_time().as_secs().cast_signed();
@@ -227,7 +227,7 @@ fn link(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
     done(arguments, linked)
 }
 
-/// `setmode(file, mode)`: there is but one mode here, whose name the second value is.
+/// `setmode(file, mode)`: there is only one mode on this system. The second value is its name.
 fn setmode(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
     let mode = arguments.string(2)?;
     if !matches!(&*mode.as_bytes(), b"binary" | b"text") {
@@ -238,11 +238,11 @@ fn setmode(arguments: &Arguments<'_>) -> mlua::Result<MultiValue> {
     values(lua, [Value::Boolean(true), "binary".into_lua(lua)?])
 }
 
-/// What stands in a folder that is locked.
+/// The file in a folder that is locked.
 const LOCK: &str = "lockfile.lfs";
 
-/// `lock_dir(path [, seconds])`: an object with `free()`, unless somebody has the folder. A lock that is
-/// older than `seconds` is nobody's any more.
+/// `lock_dir(path [, seconds])`: an object with `free()`, unless the folder is locked. A lock that is
+/// older than `seconds` does not count.
 fn lock_dir(arguments: &Arguments<'_>, clock: &Clock) -> mlua::Result<MultiValue> {
     let lock = path(arguments, 1)?.join(LOCK);
     let stale = arguments.integer_if_any(2)?;

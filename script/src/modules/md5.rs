@@ -1,4 +1,4 @@
-//! MD5 (RFC 1321), for `glib2.md5`: names of things, no secrets.
+//! MD5 (RFC 1321), for `glib2.md5`. It is not used for secrets.
 
 use std::fmt::Write as _;
 

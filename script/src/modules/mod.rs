@@ -1,5 +1,5 @@
-//! The modules that scripts may require, by name. Those in Rust give their table; those in Lua are run
-//! as a file of theirs would be.
+//! The modules that scripts may require, by name. Modules in Rust return their table. Modules in Lua run
+//! like a script's file.
 
 mod chassis;
 mod context;
@@ -53,7 +53,7 @@ const IN_LUA: &[(&str, &str)] = &[
     ),
 ];
 
-/// The function that `require` calls to have the module; `None` if there is no such module.
+/// The function that `require` calls to load the module; `None` if there is no such module.
 pub(crate) fn opener(
     lua: &Lua,
     name: &str,

@@ -1,5 +1,5 @@
-//! `mysql.password`: what is behind mysql_native_password, over raw bytes. A length that cannot be gives
-//! an empty string or false, no error.
+//! `mysql.password`: the computations of mysql_native_password, over raw bytes. For an impossible length the
+//! functions return an empty string or false, and raise no error.
 
 use mlua::{Lua, Table};
 use sha1::{Digest as _, Sha1};
@@ -60,7 +60,7 @@ fn bytes(hash: &Option<Hash>) -> &[u8] {
     hash.as_ref().map_or(b"", |hash| hash)
 }
 
-/// `hashed` xor SHA1(`challenge` ‖ SHA1(`hashed`)); a challenge may have its NUL.
+/// `hashed` xor SHA1(`challenge` ‖ SHA1(`hashed`)); a challenge may end with its NUL.
 fn scramble(challenge: &[u8], hashed: &[u8]) -> Option<Hash> {
     let hashed: &Hash = hashed.try_into().ok()?;
     Some(xor(*hashed, pad(challenge, &sha1(&[hashed]))?))

@@ -1,4 +1,4 @@
-//! `posix`: who runs this, and signals.
+//! `posix`: the process's user, and signals.
 
 use mlua::{Lua, Table};
 use nix::unistd::{Uid, User};
@@ -32,7 +32,7 @@ pub(super) fn open(lua: &Lua, _: &ModuleContext) -> mlua::Result<Table> {
     Ok(module)
 }
 
-/// `getpwuid(uid)`: nil for nobody.
+/// `getpwuid(uid)`: nil if there is no such user.
 fn user(arguments: &Arguments<'_>) -> mlua::Result<Option<Table>> {
     let Ok(uid) = u32::try_from(arguments.integer(1)?) else {
         return Ok(None);
@@ -51,7 +51,8 @@ fn user(arguments: &Arguments<'_>) -> mlua::Result<Option<Table>> {
     Ok(Some(table))
 }
 
-/// As kill(2) reads a process's number: 0 is our group, a negative one another. Not -1, everybody.
+/// Sends a signal. The process number is as in kill(2): 0 is the proxy's group, a negative number another group. But
+/// -1 (all processes) is refused.
 fn send(process: i64, signal: i64) -> bool {
     let Ok(signal) = i32::try_from(signal) else {
         return false;

@@ -1,4 +1,4 @@
-//! The end of a reply is written anew.
+//! Rewrites the end of a reply.
 
 use wire::StatusFlags;
 use wire::reply::{EOF, eof_status};
@@ -7,11 +7,11 @@ use super::{MIN_OK_BYTES, Reply};
 use crate::reply::{Outcome, ReplyState, ReplyStep};
 
 impl Reply {
-    /// Writes the flags and the count of warnings of the reply's end anew.
+    /// Rewrites the flags and the count of warnings at the end of the reply.
     pub(super) fn amend(&self, verdict: &ReplyStep, payload: &mut [u8]) {
         let status = match verdict {
             ReplyStep::ResultEnd(status) | ReplyStep::End(Outcome::Ok, Some(status)) => *status,
-            // What ends the definitions has the flags, too.
+            // The EOF behind the definitions has the flags, too.
             ReplyStep::Continue(ReplyState::Rows)
                 if matches!(self.state, ReplyState::DefinitionsEnd { .. }) =>
             {
@@ -25,7 +25,7 @@ impl Reply {
             true => StatusFlags(status.0 & !StatusFlags::SESSION_STATE_CHANGED.0),
             false => status,
         };
-        // Its own flags: behind OUT parameters more follows, and MySQL does not say so.
+        // The flags of the packet itself: behind OUT parameters more follows, and MySQL does not say so.
         if hides && let (Ok(own), Some(flags)) = (eof_status(payload), payload.get_mut(3..5)) {
             let own = own.0 & !StatusFlags::SESSION_STATE_CHANGED.0;
             flags.copy_from_slice(&own.to_le_bytes());

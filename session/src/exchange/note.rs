@@ -1,4 +1,4 @@
-//! What a reply says is noted at the end of each of its payloads.
+//! Notes what a reply says, at the end of each of its payloads.
 
 use wire::reply::{EOF, OK, OkPacket, eof_status};
 use wire::{Malformed, StatusFlags};
@@ -30,7 +30,7 @@ impl Reply {
         let is_rows_end = payload.first() == Some(&EOF);
         self.tally.had_rows = is_rows_end;
         if payload == [EOF] {
-            // Of a server before protocol 4.1: it counts nothing, and has no flags.
+            // An EOF from before protocol 4.1 has no count and no flags.
             self.tally.warnings = 0;
             return Ok(false);
         }

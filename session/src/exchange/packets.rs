@@ -1,4 +1,4 @@
-//! Packets as they come: rows that pass unread, whole packets, and those too long to be waited for.
+//! Packets as they arrive: rows that pass unread, whole packets, and packets too long to be held.
 
 use wire::{HEADER_BYTES, Header, Malformed};
 
@@ -8,7 +8,7 @@ use crate::reply::{Outcome, Payload, ReplyState, ReplyStep, UNASKED_FILE};
 use crate::tracker::{Sequences, Violation};
 
 impl Reply {
-    /// Passes over whole packets that are definitions of columns or rows and nothing else; the hot loop of results.
+    /// Skips whole packets that are column definitions or rows and nothing else; the hot loop of results.
     pub(super) fn skip_whole(&mut self, bytes: &[u8]) -> usize {
         let is_plain = self.sequences == Sequences::Checked
             && !self.payload.is_continued
@@ -27,7 +27,7 @@ impl Reply {
         skipped.bytes
     }
 
-    /// A whole packet.
+    /// Handles a whole packet.
     pub(super) fn packet(&mut self, packet: &mut [u8]) -> Result<PacketAction, Violation> {
         let header = self.header(packet)?;
         let payload = &packet[HEADER_BYTES..];
@@ -63,7 +63,7 @@ impl Reply {
         })
     }
 
-    /// The beginning of a packet that is too long to be waited for.
+    /// Handles the beginning of a packet that is too long to be held.
     pub(super) fn begin_pieces(&mut self, beginning: &mut [u8]) -> Result<(), Violation> {
         let header = self.header(beginning)?;
         let begins = !std::mem::replace(&mut self.payload.is_continued, header.is_continued());
@@ -71,7 +71,7 @@ impl Reply {
             let head = &beginning[HEADER_BYTES..];
             self.payload.verdict = Some(self.judge(head, header.length)?);
         }
-        // No name of a file is as long as this.
+        // No file name is as long as this.
         if matches!(self.payload.verdict, Some(ReplyStep::LocalInfile)) {
             return Err(UNASKED_FILE.into());
         }
@@ -89,7 +89,7 @@ impl Reply {
         begins && is_error && withholds.is_met(payload)
     }
 
-    /// A packet that may be a row's, or a part of one.
+    /// Counts a packet, if it is a row or a part of one.
     fn weigh_row(&mut self, header: Header) {
         let is_row = (self.state, &self.payload.verdict)
             == (
@@ -101,7 +101,7 @@ impl Reply {
         }
     }
 
-    /// Passes over bytes of such a packet.
+    /// Passes bytes of a packet that passes in pieces.
     pub(super) fn pass_left(&mut self, bytes: &[u8]) -> Result<usize, Violation> {
         let taken = self.payload.left.min(bytes.len());
         self.take_print(&bytes[..taken]);
@@ -115,7 +115,7 @@ impl Reply {
         Ok(taken)
     }
 
-    /// Bytes of the payload under way.
+    /// Adds bytes of the current payload to the fingerprint.
     fn take_print(&mut self, bytes: &[u8]) {
         if let (Some(print), Some(verdict)) = (&mut self.fingerprinting, &self.payload.verdict) {
             print.add(self.state, verdict, bytes);

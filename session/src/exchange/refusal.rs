@@ -1,5 +1,5 @@
-//! Errors that are kept from a client, because its command can be sent again: by which a server says that it takes no
-//! writes, or has no room for another prepared statement.
+//! Errors that the proxy keeps from a client, because it can send the command again. With them a server says that it
+//! takes no writes, or has no room for another prepared statement.
 
 use wire::{ErrPacket, ErrorCode};
 

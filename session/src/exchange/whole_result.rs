@@ -1,5 +1,5 @@
-//! The usual reply: one result set that has come in one piece, with nothing to be noted but its end. It is followed
-//! at once. Any other reply is followed packet by packet, as if this had not looked at it.
+//! The usual reply: one result set that has arrived in one piece, of which only the end has to be noted. It is
+//! followed at once. Any other reply is followed packet by packet, as if this module had not looked at it.
 
 use wire::reply::{EOF, ERR, OkPacket};
 use wire::{Capabilities, HEADER_BYTES, StatusFlags};
@@ -9,7 +9,7 @@ use crate::reply::{Outcome, ReplyState};
 use crate::tracker::Sequences;
 use crate::whole_packets::WholePackets;
 
-/// What the end of a result set says that has to be looked at: more follows, rows are to be fetched, the session has
+/// Flags at the end of a result set that need more work: more follows, rows are to be fetched, the session has
 /// changed.
 const NOTABLE: u16 = StatusFlags::MORE_RESULTS_EXISTS.0
     | StatusFlags::CURSOR_EXISTS.0
@@ -19,7 +19,7 @@ const NOTABLE: u16 = StatusFlags::MORE_RESULTS_EXISTS.0
 /// An EOF packet, header and all.
 const EOF_BYTES: usize = HEADER_BYTES + 5;
 
-/// An OK packet in EOF's place that counts nothing and has no text.
+/// An OK packet in place of EOF, without counts and text.
 const OK_BYTES: usize = HEADER_BYTES + 7;
 
 /// The end of definitions or rows.
@@ -29,7 +29,7 @@ struct ResultEnd {
 }
 
 impl Reply {
-    /// Follows a reply of which nothing has come before, if these bytes are all of it. Whether they are.
+    /// Follows a reply from its beginning, if these bytes are all of it. Returns whether they are.
     #[inline]
     pub(super) fn take_whole_result(&mut self, bytes: &[u8]) -> bool {
         let is_usual = self.state == ReplyState::First
@@ -53,7 +53,7 @@ impl Reply {
             true => eof(last)?,
             false => ok_in_place_of_eof(last)?,
         };
-        // A count that takes one byte, and nothing behind it.
+        // A column count of one byte, and nothing behind it.
         let &[1, 0, 0, sequence, columns @ 1..0xfb] = result.first_chunk()? else {
             return None;
         };
@@ -103,7 +103,7 @@ impl Reply {
     }
 }
 
-/// The flags and warnings of an EOF packet that is nothing special.
+/// Reads an EOF packet with usual flags.
 #[inline]
 fn eof(packet: &[u8]) -> Option<ResultEnd> {
     match packet {
@@ -112,7 +112,7 @@ fn eof(packet: &[u8]) -> Option<ResultEnd> {
     }
 }
 
-/// The same of an OK packet in its place.
+/// Reads an OK packet in its place.
 #[inline]
 fn ok_in_place_of_eof(packet: &[u8]) -> Option<ResultEnd> {
     match packet {

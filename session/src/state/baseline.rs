@@ -1,4 +1,4 @@
-//! What login leaves: the values that a connection goes back to, read once per backend connection.
+//! The values that a login leaves, read once per backend connection. The connection goes back to them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const NAMES: &[&str] = &[
     "wait_timeout",
 ];
 
-/// Collations by what decides over them.
+/// Collations by the key that decides over them.
 type Collations = BTreeMap<Box<[u8]>, Rc<[u8]>>;
 
 /// The values that login left on a backend connection.
@@ -37,7 +37,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// The statement that asks for it; one row. To be sent directly after login.
+    /// Returns the statement that asks for the baseline; its reply is one row. To be sent directly after login.
     pub fn question() -> String {
         let columns: Vec<String> = NAMES
             .iter()
@@ -46,10 +46,10 @@ impl Baseline {
         format!("SELECT {}", columns.join(","))
     }
 
-    /// The statement that makes a backend connection tell what changes. To be sent directly after
-    /// login. COM_RESET_CONNECTION takes it back.
+    /// Returns the statement that makes a backend connection report changes. To be sent directly
+    /// after login. COM_RESET_CONNECTION undoes it.
     ///
-    /// Without quotes: a string would be in the connection's character set, which may be UCS-2.
+    /// It has no quotes: a string would be in the connection's character set, which may be UCS-2.
     pub fn tracking(server: Server) -> String {
         let mut text = b"SET session_track_schema=ON,session_track_state_change=ON,\
                          session_track_transaction_info=CHARACTERISTICS,\
@@ -59,16 +59,16 @@ impl Baseline {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// The variables that it names, with commas between.
+    /// The variables that the statement names, with commas between.
     pub fn tracked(server: Server) -> &'static str {
-        // A server that is not known tells more than is needed.
+        // A server that is not known reports more than is needed.
         match server {
             Server::MySql(_) => tracked::MYSQL,
             Server::MariaDb(_) | Server::Unknown => "*",
         }
     }
 
-    /// The answer to [`Self::question`]; none if it has another number of columns.
+    /// Reads the answer to [`Self::question`]; none if it has another number of columns.
     pub fn read(server: Server, row: &[Option<&[u8]>]) -> Option<Self> {
         if row.len() != NAMES.len() {
             return None;
@@ -86,7 +86,7 @@ impl Baseline {
         Some(baseline)
     }
 
-    /// Who the server is.
+    /// The server's family and version.
     pub fn server(&self) -> Server {
         self.server
     }
@@ -96,7 +96,7 @@ impl Baseline {
         self.flags
     }
 
-    /// What login left of a variable; none where `DEFAULT` gives it.
+    /// The value of a variable after login; none if `DEFAULT` gives it.
     pub fn value(&self, name: &[u8]) -> Option<&Rc<[u8]>> {
         let found = self.values.iter().find(|(of, _)| of.as_bytes() == name);
         found.map(|(_, value)| value)
@@ -126,8 +126,8 @@ impl Baseline {
         flags.in_mode(mode)
     }
 
-    /// The collation that SET NAMES without COLLATE gives, if the server has told it before; `key`
-    /// holds the character set and everything else that it depends on.
+    /// The collation that SET NAMES without COLLATE gives, if the server has told it before. `key`
+    /// holds the character set and everything else that decides over it.
     pub(super) fn collation_of(&self, key: &[u8]) -> Option<Rc<[u8]>> {
         self.collations.borrow().get(key).cloned()
     }
@@ -141,7 +141,7 @@ impl Baseline {
     }
 }
 
-/// A value as the trackers tell it: SELECT says 1 where they say ON.
+/// Returns a value as the trackers report it: SELECT says 1 where they say ON.
 pub(super) fn as_selected(name: &[u8], value: &[u8]) -> Rc<[u8]> {
     let is_switch = is_boolean(name) || MARIADB_BITS.iter().any(|bit| bit.as_bytes() == name);
     match value {

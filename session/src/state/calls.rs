@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-/// More are not asked for.
+/// The definitions of more procedures are not asked for.
 const CALLS_MAX: usize = 16;
 
 /// A procedure by its schema and name.
@@ -12,28 +12,28 @@ pub(super) struct Call {
     pub name: Rc<[u8]>,
 }
 
-/// Whether what the server told is explained by what is known.
+/// Whether the known definitions explain what the server reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// It is, or is not yet known not to be.
+    /// They do, or it is not known yet.
     Explained,
     /// A trigger or a view has done something.
     Unexplained,
 }
 
-/// The calls of which nobody knows yet what they have left behind.
+/// The calls whose effects are not known yet.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pending: Vec<Call>,
-    /// They were asked for since the first of them.
+    /// The calls that were asked for since the first pending one.
     asked: Vec<Call>,
-    /// The server told of changed state after one of them.
+    /// The server reported changed state after one of the calls.
     pub is_state_changed: bool,
-    /// One of them sets user variables, which the server tells.
+    /// One of the procedures sets user variables, which the server reports.
     pub sets_variables: bool,
-    /// One of them uses tables.
+    /// One of the procedures uses tables.
     pub uses_tables: bool,
-    /// They are of several CALLs: what one sets does not explain what the other has changed.
+    /// The calls belong to several CALLs: what one sets does not explain what another has changed.
     is_mixed: bool,
 }
 
@@ -42,17 +42,17 @@ impl Calls {
         self.pending.is_empty()
     }
 
-    /// Another CALL of the session's begins.
+    /// Another CALL of the session begins.
     pub fn begin(&mut self) {
         self.is_mixed |= !self.pending.is_empty();
     }
 
-    /// The next one to ask for.
+    /// The next call to ask for.
     pub fn next(&self) -> Option<&Call> {
         self.pending.last()
     }
 
-    /// One more; false where they are too many.
+    /// Adds a call. Returns false if there are too many.
     pub fn add(&mut self, call: Call) -> bool {
         if self.pending.contains(&call) || self.asked.contains(&call) {
             return true;
@@ -64,13 +64,13 @@ impl Calls {
         count < CALLS_MAX
     }
 
-    /// This one's definition is being read.
+    /// The definition of this call is being read.
     pub fn ask(&mut self, call: &Call) {
         self.pending.retain(|pending| pending != call);
         self.asked.push(call.clone());
     }
 
-    /// One more is known, and perhaps it was the last.
+    /// The definition of one more call is known. Returns the verdict when it was the last call.
     pub fn settle(&mut self) -> Settled {
         if !self.pending.is_empty() {
             return Settled::Explained;

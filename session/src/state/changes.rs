@@ -1,4 +1,4 @@
-//! What the session trackers of one exchange said, gathered over all of its results.
+//! What the session trackers reported in one exchange, over all of its results.
 
 use std::fmt;
 
@@ -16,37 +16,37 @@ pub(super) enum NextTransaction {
     Special,
 }
 
-/// What was told of written transactions is kept up to so many bytes.
+/// The proxy keeps so many bytes of reported GTIDs at most.
 const GTIDS_BYTES_MAX: usize = 64 * 1024;
 
-/// What the server told of transactions that were written.
+/// What the server reported of transactions that were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gtids<'a> {
     /// Nothing.
     None,
-    /// These, as it writes GTIDs.
+    /// These GTIDs, as the server writes them.
     Told(&'a [u8]),
-    /// More than are kept.
+    /// More than the proxy keeps.
     TooMany,
 }
 
 /// Changes that the server reported. Reused from one exchange to the next.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// System variables and the values they have now, names in lower case; the last word counts.
+    /// System variables and the values they have now, names in lower case; the last report counts.
     pub(super) variables: Vec<TrackedVariable>,
-    /// The schema, if it was told; empty where there is none.
+    /// The schema, if it was reported; empty if there is none.
     pub(super) schema: Option<Box<[u8]>>,
-    /// `session_track_state_change` said so.
+    /// `session_track_state_change` has reported a change.
     pub(super) is_state_changed: bool,
-    /// With which results it did, as bits, the last one for all beyond.
+    /// The results with that report, as bits; the last bit stands for all results beyond.
     pub(super) changed_with: u64,
-    /// The bit of the result that what is told now comes with.
+    /// The bit of the result to which the next reports belong.
     result: u64,
-    /// Whether something is set for the next transaction that has not begun, if it was told.
+    /// Whether something is set for the next transaction, which has not begun, if that was reported.
     pub(super) next_transaction: Option<NextTransaction>,
-    /// The transactions that were written, if the server told: MySQL GTID sets, or GTIDs that were
-    /// MariaDB's `last_gtid` in turn.
+    /// The transactions that were written, if the server reported them: MySQL GTID sets, or the
+    /// values of MariaDB's `last_gtid` in turn.
     pub(super) gtids: Vec<u8>,
     /// A status flag announced changes that the packet had no room for.
     pub(super) has_unsent: bool,
@@ -87,7 +87,7 @@ impl fmt::Debug for Bytes<'_> {
 }
 
 impl Changes {
-    /// Nothing has been reported.
+    /// Whether nothing has been reported.
     pub fn is_empty(&self) -> bool {
         self.variables.is_empty()
             && self.schema.is_none()
@@ -96,7 +96,7 @@ impl Changes {
             && !self.has_unsent
     }
 
-    /// Forgets them and keeps the memory.
+    /// Removes the reports and keeps the memory.
     pub fn clear(&mut self) {
         self.variables.clear();
         self.schema = None;
@@ -109,9 +109,9 @@ impl Changes {
         self.has_unsent = false;
     }
 
-    /// A system variable has this value now. News that are no state (MySQL's `statement_id`) are passed
-    /// over, without allocating; so are names that no server gives its variables. MariaDB's `last_gtid`
-    /// tells what was written.
+    /// Records a system variable's new value. Reports that are no state (MySQL's `statement_id`) are
+    /// skipped without allocating; so are names that no server gives its variables. MariaDB's
+    /// `last_gtid` reports what was written.
     pub fn variable(&mut self, name: &[u8], value: &[u8]) {
         if name == b"last_gtid" {
             return self.written(value);
@@ -124,18 +124,18 @@ impl Changes {
         self.variables.push((name, value.into()));
     }
 
-    /// The schema is this one now; empty for none.
+    /// Records the new schema; empty for none.
     pub fn schema(&mut self, name: &[u8]) {
         self.schema = Some(name.into());
     }
 
-    /// The server says that some state changed.
+    /// Records the report that some state changed.
     pub fn state_changed(&mut self) {
         self.is_state_changed = true;
         self.changed_with |= self.result;
     }
 
-    /// What is told from here on comes with this result, counted from 0.
+    /// Later reports belong to this result, counted from 0.
     pub fn ends(&mut self, result: u32) {
         self.result = 1 << result.min(63);
     }
@@ -154,8 +154,8 @@ impl Changes {
         });
     }
 
-    /// These transactions were written, besides those that were told before: each result of several
-    /// tells of its own.
+    /// Adds transactions that were written to those reported before: each of several results
+    /// reports its own.
     pub fn written(&mut self, gtids: &[u8]) {
         if gtids.is_empty() || self.gtids.len() > GTIDS_BYTES_MAX {
             return;
@@ -180,7 +180,7 @@ impl Changes {
         self.has_unsent = true;
     }
 
-    /// Whether anything was told of what decides how a text is read.
+    /// Whether something was reported that decides how a text is read.
     pub(super) fn has_deciding(&self) -> bool {
         let is_deciding = |(name, _): &TrackedVariable| {
             let is_charset = name.starts_with(b"character_set_") || name.starts_with(b"collation_");

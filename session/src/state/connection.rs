@@ -1,4 +1,4 @@
-//! What a backend connection is set to.
+//! The state of a backend connection.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,19 +12,19 @@ use super::text_statement::Made;
 use super::user_variables::{UserValue, UserVariables};
 use super::values::{Values, ValuesTable, differences};
 
-/// What is known of a backend connection between two exchanges.
+/// The known state of a backend connection between two exchanges.
 #[derive(Debug)]
 pub struct ConnectionState {
     pub(super) baseline: Rc<Baseline>,
-    /// None where they are not known.
+    /// None if the values are not known.
     pub(super) values: Option<Rc<Values>>,
-    /// The user variables that exist there; none where the value is not known.
+    /// The user variables that exist on the connection; none if the value is not known.
     pub(super) user_variables: BTreeMap<Rc<[u8]>, Option<UserValue>>,
-    /// The statements that were prepared from text here.
+    /// The statements that were prepared from text on the connection.
     pub(super) texts: Made,
     pub(super) last_insert_id: LastInsertId,
-    /// Whether it is in its schema as after USE. Not after a reset of a connection of which nothing was
-    /// known, nor after a reset by which MariaDB forgot the schema's collation.
+    /// Whether the connection is in its schema as after USE. It is not after a reset of a connection
+    /// whose state was not known, nor after a reset by which MariaDB forgot the schema's collation.
     pub(super) is_schema_known: bool,
 }
 
@@ -41,38 +41,38 @@ impl ConnectionState {
         }
     }
 
-    /// What its login left.
+    /// The values that the login left.
     pub fn baseline(&self) -> &Rc<Baseline> {
         &self.baseline
     }
 
-    /// Who the server is.
+    /// The server's family and version.
     pub fn server(&self) -> Server {
         self.baseline.server()
     }
 
-    /// What it is set to; none if nobody knows, and it has to be reset before others use it.
+    /// The connection's values; none if they are not known, and the connection has to be reset first.
     pub fn values(&self) -> Option<&Rc<Values>> {
         self.values.as_ref()
     }
 
-    /// Whether nobody knows what it is set to.
+    /// Whether the connection's values are not known.
     pub fn is_unknown(&self) -> bool {
         self.values.is_none()
     }
 
-    /// Something happened on it that is not understood.
+    /// Forgets the values: something happened on the connection that is not understood.
     pub fn forget(&mut self) {
         self.values = None;
     }
 
-    /// It could not enter a schema, and may have left its own.
+    /// Records that the connection could not enter a schema, and may have left its own.
     pub fn is_astray(&mut self) {
         self.is_schema_known = false;
     }
 
-    /// What to send directly behind COM_RESET_CONNECTION, in the same write: the trackers are off
-    /// after it, and MySQL's character sets are the server's instead of the handshake's.
+    /// Returns what to send directly behind COM_RESET_CONNECTION, in the same write. A reset turns
+    /// the trackers off, and gives MySQL the server's character sets instead of the handshake's.
     pub fn after_reset(&self) -> Vec<u8> {
         let mut text = Baseline::tracking(self.server()).into_bytes();
         for (name, value) in self.baseline.values() {
@@ -82,9 +82,9 @@ impl ConnectionState {
         text
     }
 
-    /// COM_RESET_CONNECTION and [`Self::after_reset`] are on their way; if one of them is not
-    /// answered OK the connection is of no more use. The schema stays: the servers keep it. But MariaDB
-    /// sets `collation_database` to the server's, by which LOAD DATA reads its file, so the schema
+    /// COM_RESET_CONNECTION and [`Self::after_reset`] are on their way. If one of them is not answered
+    /// with OK, the connection is of no more use. The servers keep the schema. But MariaDB sets
+    /// `collation_database`, by which LOAD DATA reads its file, to the server's value, so the schema
     /// has to be entered again.
     pub fn reset(&mut self, table: &ValuesTable) {
         self.user_variables.clear();
@@ -103,8 +103,8 @@ impl ConnectionState {
         self.values = Some(values);
     }
 
-    /// What its session has become by an answer of this connection's. The connection may be in another
-    /// schema than its session, where a statement has run that was prepared there.
+    /// Applies the changes that the session has taken over from an answer on this connection. The connection may be in
+    /// another schema than its session, after a statement ran that was prepared there.
     pub(super) fn follow(&mut self, table: &ValuesTable, before: &Rc<Values>, after: &Rc<Values>) {
         let Some(own) = &self.values else {
             return;
@@ -121,7 +121,7 @@ impl ConnectionState {
         self.values = Some(table.intern(values));
     }
 
-    /// Whether it reads statements as UTF-8.
+    /// Whether the connection reads statements as UTF-8.
     pub(super) fn is_utf8(&self) -> bool {
         let set = self.values.as_ref();
         let client = set.and_then(|values| values.variable(b"character_set_client"));
@@ -130,7 +130,7 @@ impl ConnectionState {
         })
     }
 
-    /// Its user variables that are not among these.
+    /// The connection's user variables that are not among these.
     pub(super) fn foreign<'a>(
         &'a self,
         own: &'a UserVariables,
@@ -139,7 +139,7 @@ impl ConnectionState {
         all.filter(|name| own.value(name).is_none())
     }
 
-    /// Whether one of those has a name that is not ASCII, which a server may find by another, and a value.
+    /// Whether a foreign variable has a value and a name that is not ASCII. A server may find it by another name.
     pub(super) fn has_foreign_wide(&self, own: &UserVariables) -> bool {
         let mut foreign = self.foreign(own);
         foreign.any(|name| !name.is_ascii() && !self.is_unset(name))
@@ -150,7 +150,7 @@ impl ConnectionState {
         value.is_some_and(|value| *value == UserValue::unset())
     }
 
-    /// Whether its schema is this one.
+    /// Whether the connection is in this schema.
     pub(super) fn is_in(&self, schema: Option<&[u8]>) -> bool {
         let own = self.values.as_ref().map(|values| values.schema());
         self.is_schema_known && own == Some(schema)

@@ -1,5 +1,5 @@
 //! What a view, a routine, a trigger or the default of a column does, by its definition: whether it only reads,
-//! and what it names, which may do more.
+//! and which objects it names. Those may do more.
 
 use sql::{Does, Effects, Flags, Marks, Mention, Role, StatementKind, Uses};
 
@@ -21,9 +21,9 @@ pub enum Use {
 /// Something that a definition names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// How it is used.
+    /// How the definition uses it.
     pub how: Use,
-    /// Its schema, where one is written.
+    /// Its schema, if one is written.
     pub schema: Option<Vec<u8>>,
     /// Its name.
     pub name: Vec<u8>,
@@ -32,19 +32,19 @@ pub struct Named {
 /// What a definition does by itself, and what it names.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Expression {
-    /// What it does, apart from what the things do that it names.
+    /// What the definition does, apart from what the objects do that it names.
     pub does: Does,
-    /// What it names.
+    /// The objects that it names.
     pub names: Vec<Named>,
 }
 
-/// What is unsure, whatever else is known.
+/// Marks of texts whose effects are uncertain.
 const DARK: Marks = Marks::LOST
     .with(Marks::CONDITIONAL)
     .with(Marks::CROWDED)
     .with(Marks::INTO_FILE);
 
-/// What differs between servers, or is the session's own and is restored for it.
+/// Uses of values that differ between servers, or of session state that the proxy restores.
 const ASKS: Uses = Uses::VARIABLES
     .with(Uses::USER_VARIABLES)
     .with(Uses::NAMED_LOCKS)
@@ -54,7 +54,7 @@ const ASKS: Uses = Uses::VARIABLES
     .with(Uses::THREADS)
     .with(Uses::SERVER);
 
-/// What only the connection of the statement before knows, or what only lives on one connection.
+/// Uses of values that only the previous statement's connection knows, or of objects of one connection.
 const BOUND: Uses = Uses::LAST_INSERT_ID
     .with(Uses::FOUND_ROWS)
     .with(Uses::ROW_COUNT)
@@ -63,7 +63,7 @@ const BOUND: Uses = Uses::LAST_INSERT_ID
     .with(Uses::PREPARED)
     .with(Uses::HANDLER);
 
-/// What is over when the statement ends, or is told with each reply.
+/// Effects that end with the statement, or that each reply reports.
 const HARMLESS: Effects = Effects::DIAGNOSTICS.with(Effects::FOUND_ROWS);
 
 impl Expression {
@@ -121,7 +121,7 @@ fn named(mention: &Mention, text: &[u8]) -> Option<Named> {
     })
 }
 
-/// Calls by themselves are judged by what they call.
+/// Returns the effects without those of calls: a call is judged by what it calls.
 fn without_calls(said: &RoutineStatement<'_>) -> Effects {
     let mut effects = said.facts.effects.without(HARMLESS);
     if said.facts.marks.has(Marks::UNKNOWN_FUNCTION) || said.facts.kind == StatementKind::Call {
@@ -130,7 +130,7 @@ fn without_calls(said: &RoutineStatement<'_>) -> Effects {
     effects
 }
 
-/// A SELECT, as a view's definition is one, or an expression behind `SELECT `.
+/// Judges a SELECT: the definition of a view, or an expression behind `SELECT `.
 pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
     let facts = sql::facts(select, flags);
     let is_query = matches!(
@@ -153,17 +153,17 @@ pub fn of_expression(select: &[u8], flags: Flags) -> Expression {
 impl Taker for Expression {
     fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()> {
         let mut effects = without_calls(said);
-        // What a function or trigger makes of it is undone at its end, by both families.
+        // Both families undo the change of LAST_INSERT_ID() at the end of a function or trigger.
         effects.remove(Effects::LAST_INSERT_ID);
         match said.facts.kind {
             StatementKind::Set => effects.remove(Effects::VARIABLES),
-            // No function or trigger may say it.
+            // A function or trigger may not contain these statements.
             StatementKind::Begin(_) | StatementKind::Commit(_) | StatementKind::Rollback(_) => {
                 return None;
             }
             _ => {}
         }
-        // ROW_COUNT() and similar ones are about the routine's own statements.
+        // ROW_COUNT() and similar functions are about the routine's own statements.
         let is_bound = said.facts.uses.has(
             BOUND
                 .without(Uses::ROW_COUNT)
@@ -175,9 +175,9 @@ impl Taker for Expression {
     }
 }
 
-/// The body of a function, a procedure or a trigger that has these parameters.
+/// Judges the body of a function, a procedure or a trigger that has these parameters.
 pub fn of_routine(body: &[u8], parameters: &[Vec<u8>], flags: Flags) -> Expression {
-    // Without the privilege to see it, it is empty.
+    // The body is empty if the account lacks the privilege to see it.
     let is_empty = body.trim_ascii().is_empty();
     let read = read_body(body, parameters, flags, Expression::default());
     read.filter(|_| !is_empty)

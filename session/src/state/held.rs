@@ -1,4 +1,4 @@
-//! What a session holds on its backend connection by name, as far as names are known.
+//! The named objects that a session holds on its backend connection, as far as the names are known.
 
 use std::rc::Rc;
 
@@ -9,10 +9,10 @@ use super::text_statement::TextStatement;
 /// A table's schema and name.
 pub(super) type Table = (Rc<[u8]>, Rc<[u8]>);
 
-/// Things that live on the backend connection and end by name.
+/// Objects that live on the backend connection and end by name.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
-    /// Temporary tables: schema, which may be that of the time, and name.
+    /// Temporary tables: name and schema. Without a written schema it is the schema that was current then.
     pub(super) temporary_tables: Vec<Table>,
     /// Handlers, by table or alias.
     pub(super) handlers: Vec<Rc<[u8]>>,
@@ -20,8 +20,8 @@ pub struct Held {
     pub(super) prepared: Vec<Prepared>,
     /// Locks of GET_LOCK that were named by a plain literal.
     pub(super) locks: Vec<Rc<[u8]>>,
-    /// There may be locks besides, whose names are not known. Nobody can ask whether they are released: they
-    /// end with a reset.
+    /// There may be other locks, whose names are not known. The proxy cannot ask whether they are released:
+    /// they end with a reset.
     pub(super) has_other_locks: bool,
     /// RELEASE_LOCK or RELEASE_ALL_LOCKS was called: the locks may be gone.
     pub(super) is_lock_released: bool,
@@ -31,11 +31,11 @@ pub struct Held {
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
     pub name: Rc<[u8]>,
-    /// Where it was a plain literal.
+    /// The text, if it is known: from a plain literal, or from a variable with a known value.
     pub text: Option<Rc<[u8]>>,
-    /// How it was read.
+    /// How the text was read.
     pub flags: Flags,
-    /// How it is prepared elsewhere; none where only its connection has it.
+    /// How the statement is prepared on another connection; none if only its own connection has it.
     pub made: Option<Rc<TextStatement>>,
 }
 
@@ -66,12 +66,12 @@ impl Held {
         self.locks.iter().map(|name| &**name)
     }
 
-    /// The text that a name was prepared from, where it is known: EXECUTE does what it says.
+    /// The text that a name was prepared from, if it is known: EXECUTE does what the text says.
     pub fn prepared_text(&self, name: &[u8]) -> Option<&[u8]> {
         self.statement(name)?.text.as_deref()
     }
 
-    /// Whether a statement prepared from text is on one connection only.
+    /// Whether a statement prepared from text exists on one connection only.
     pub(super) fn is_prepared_here_only(&self) -> bool {
         self.prepared.iter().any(|prepared| prepared.made.is_none())
     }

@@ -1,5 +1,5 @@
-//! Session variables that a session has from the server's global ones. A session keeps the values of the
-//! time when it began. A connection that logs in later has others.
+//! Session variables that a session inherits from the server's global variables. A session keeps the
+//! values of the time when it began. A connection that logs in later has other values.
 
 use std::rc::Rc;
 
@@ -45,7 +45,7 @@ const FIXED: &[&str] = &[
 const QUERY_CACHE_IS_DISABLED: u16 = 1925;
 const QUERY_CACHE_TYPE: &[u8] = b"query_cache_type";
 
-/// The handshake decides over these, or the schema.
+/// The handshake sets these variables, or the schema does.
 const OF_LOGIN: &[&str] = &[
     "character_set_client",
     "character_set_connection",
@@ -55,8 +55,8 @@ const OF_LOGIN: &[&str] = &[
     "collation_database",
 ];
 
-/// What an account without more than SELECT may not set in its session. Each variable was tried with such an
-/// account on MariaDB 10.11.19, MariaDB 11.8.9 and MySQL 9.7.4.
+/// Variables that an account with no more than SELECT may not set in its session. Each was tried with such
+/// an account on MariaDB 10.11.19, MariaDB 11.8.9 and MySQL 9.7.4.
 const RESTRICTED: &[&str] = &[
     "binlog_annotate_row_events",
     "binlog_direct_non_transactional_updates",
@@ -120,7 +120,7 @@ impl SessionState {
         }
     }
 
-    /// One of them. Whether the session has the former value as one of its own now.
+    /// Keeps one former value. Returns whether the session has it as one of its own now.
     fn keep(&mut self, values: &mut Values, former: &Former<'_>, heir: Heir) -> bool {
         let server = self.server;
         let name = variables::canonical(former.name, server);
@@ -148,7 +148,7 @@ impl SessionState {
         }
     }
 
-    /// The values that a statement was prepared with, and what the session had inherited then and keeps now.
+    /// Returns the values that a statement was prepared with, and the former values that the session keeps.
     pub fn with_inherited(&self, table: &ValuesTable, then: &Rc<Values>) -> Rc<Values> {
         let mut values = Values::clone(then);
         for (name, value) in &self.inherited {

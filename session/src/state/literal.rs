@@ -1,19 +1,19 @@
-//! Values as SQL that every connection reads alike: pure ASCII, whatever its character set, `sql_mode`
-//! and collation are.
+//! Values as SQL that every connection reads in the same way: pure ASCII, whatever its character set,
+//! `sql_mode` and collation are.
 
 use std::rc::Rc;
 
-/// Appends `name=value` for a system variable's value as the trackers tell it.
+/// Appends `name=value` for a system variable, with the value as the trackers report it.
 ///
-/// Numbers stand bare, since a variable that counts takes no string; anything else is a hex literal,
-/// which variables take as a string. Some are told empty where they are NULL, and take no empty string.
+/// Numbers are bare, because a numeric variable takes no string. Any other value is a hex literal, which variables take
+/// as a string. Some variables are reported as empty if they are NULL, and take no empty string.
 pub(super) fn assign(text: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     text.extend_from_slice(name);
     text.push(b'=');
     match value {
         b"" if is_nullable(name) => text.extend_from_slice(b"NULL"),
         b"" => text.extend_from_slice(b"''"),
-        // MariaDB takes the word that it tells for a keyword only.
+        // MariaDB accepts the word that it reports only as a keyword.
         b"DEFAULT" if name == b"system_versioning_asof" => text.extend_from_slice(value),
         number if is_number(number) => text.extend_from_slice(number),
         other => hex(text, other),
@@ -66,8 +66,9 @@ pub(super) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// A string in a character set with a collation. None where no literal says it: the servers keep what they
-/// were sent in a statement's own character set with a warning, but take no such bytes behind a name of one.
+/// Returns a string in a character set with a collation. Returns none if no literal can express it: in a
+/// statement's own character set the servers keep invalid bytes, with a warning, but they refuse them behind
+/// a character set's name.
 pub(super) fn string(bytes: &[u8], collation: &[u8]) -> Option<Rc<[u8]>> {
     let charset = charset_of(collation).filter(|charset| fits_declared_utf8(bytes, charset))?;
     let mut text = Vec::with_capacity(bytes.len() * 2 + collation.len() + 24);
@@ -87,8 +88,8 @@ pub(super) fn string(bytes: &[u8], collation: &[u8]) -> Option<Rc<[u8]>> {
     Some(Rc::from(text))
 }
 
-/// Whether bytes are what UTF-8 may hold, if that is the character set: up to three bytes a character in the
-/// old one.
+/// Whether UTF-8 can hold these bytes, if that is the character set. The old one has up to three bytes a
+/// character.
 fn fits_declared_utf8(bytes: &[u8], charset: &[u8]) -> bool {
     match charset {
         b"utf8mb4" => std::str::from_utf8(bytes).is_ok(),
@@ -99,7 +100,7 @@ fn fits_declared_utf8(bytes: &[u8], charset: &[u8]) -> bool {
     }
 }
 
-/// The character set of a collation: both families begin the one's name with the other's.
+/// The character set of a collation: in both families a collation's name begins with that of its character set.
 pub(super) fn charset_of(collation: &[u8]) -> Option<&[u8]> {
     let is_name = |name: &[u8]| {
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

@@ -1,9 +1,9 @@
-//! Names of user variables that differ and may be equal to a server.
+//! Names of user variables that differ, but that a server may take for equal.
 //!
-//! Both families compare them by utf8mb3_general_ci, which gives each character one weight; MariaDB finds
-//! them by a hash besides, and so not always. `WEIGHT_STRING()` tells the weights.
+//! Both families compare names by utf8mb3_general_ci, which gives each character one weight. MariaDB also
+//! finds them by a hash, and so not always. `WEIGHT_STRING()` shows the weights.
 
-/// Whether two different names in UTF-8 may be one.
+/// Whether a server may take two different names in UTF-8 for one.
 pub(super) fn are_lookalikes(one: &[u8], other: &[u8]) -> bool {
     if one == other || one.is_ascii() && other.is_ascii() {
         return false;
@@ -41,7 +41,7 @@ fn weight(letter: char) -> Option<char> {
     }
 }
 
-/// Whether its weight is itself, as it is outside of a few pages of the table.
+/// Whether a character's weight is the character itself, as it is outside of a few pages of the table.
 fn is_itself(letter: char) -> bool {
     let page = u32::from(letter) >> 8;
     !matches!(page, 0..=5 | 0x1e | 0x1f | 0x21 | 0x24 | 0xff)

@@ -1,22 +1,22 @@
-//! What a session has made of itself, what a backend connection is set to, and how one is made like the
-//! other: values, without a socket and without a clock.
+//! The state of a session, the state of a backend connection, and how a connection gets a session's
+//! state: values, without a socket and without a clock.
 //!
 //! ```text
 //!   SessionState ──┐                      ┌── restoration ──► SET …   before the statement
 //!                  ├── distance: which ───┤
 //!   ConnectionState┘    connection        └── observe     ◄── trackers, facts, status   after it
 //!                                               │
-//!                                               ├─ known:     Values, user variables, Aftermath
-//!                                               ├─ doubtful:  Inquiry, asked of the same connection
+//!                                               ├─ known:     Values, user variables, StatementDiagnostics
+//!                                               ├─ doubtful:  StateQuery, to the same connection
 //!                                               └─ held:      Pins, by name
 //! ```
 //!
-//! The server's word comes first: system variables, schema and transaction are what its OK packets
-//! say. What they do not say is taken from the statement's text, and what neither tells is asked
-//! ([`SessionState::state_query`]) or keeps the session where it is ([`Pin`]).
+//! The server's report comes first: system variables, schema and transaction are what its OK
+//! packets say. For the rest, the proxy reads the statement's text. If neither tells, the proxy
+//! asks ([`SessionState::state_query`]) or keeps the session where it is ([`Pin`]).
 
 //!
-//! What neither the server tells nor the text shows, and what is not followed:
+//! State that the server does not report and the text does not show, and that the proxy does not follow:
 //!
 //! - user variables that a function sets with SELECT … INTO where a view or a trigger calls it, or that
 //!   a trigger sets behind a statement or a procedure that sets others itself, or among several statements;

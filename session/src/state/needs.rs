@@ -1,4 +1,4 @@
-//! What of a session's state the next statement can see, besides schema and variables.
+//! The part of a session's state that the next statement can see, besides schema and variables.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ pub(super) enum Which {
     Named(Vec<Rc<[u8]>>),
     /// Any.
     All,
-    /// Any, and names that the session has not set must not exist.
+    /// Any, and names that the session has not set must not exist on the connection.
     Listed,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Texts {
 }
 
 impl Texts {
-    /// Whether one is among them by its name.
+    /// Whether this name is among them.
     pub fn names(&self, name: &[u8]) -> bool {
         match self {
             Self::Named(names) | Self::Dropped(names) => names.iter().any(|named| **named == *name),
@@ -54,8 +54,8 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// What a statement needs of which everything is known: neither user variables nor
-    /// LAST_INSERT_ID(). Does not allocate.
+    /// The needs of a statement that needs neither user variables nor LAST_INSERT_ID(). Does not
+    /// allocate.
     pub const NONE: Self = Self {
         user_variables: Which::Named(Vec::new()),
         is_last_insert_id_needed: false,
@@ -64,7 +64,7 @@ impl Needs {
         is_schema_changed: false,
     };
 
-    /// Everything: what a statement of which nothing is known may need.
+    /// Everything, for a statement of which nothing is known.
     pub const ALL: Self = Self {
         user_variables: Which::All,
         is_last_insert_id_needed: true,
@@ -73,7 +73,7 @@ impl Needs {
         is_schema_changed: false,
     };
 
-    /// What a statement's facts say.
+    /// Returns the needs of a statement, by its facts.
     pub fn of(facts: &Facts, text: &[u8]) -> Self {
         Self {
             texts: Texts::of(facts, text),
@@ -83,10 +83,10 @@ impl Needs {
         }
     }
 
-    /// The same but for statements prepared from text.
+    /// Returns the needs apart from statements prepared from text.
     fn of_state(facts: &Facts, text: &[u8]) -> Self {
         if facts.effects.has(Effects::PREPARED) {
-            // What is prepared takes its types from the user variables that exist (MySQL).
+            // The prepared statement takes its types from the user variables that exist (MySQL).
             return Self {
                 user_variables: Which::Listed,
                 ..Self::ALL
@@ -97,7 +97,7 @@ impl Needs {
         }
         let is_about_variables =
             facts.uses.has(Uses::USER_VARIABLES) || facts.effects.has(Effects::USER_VARIABLES);
-        // What may set it and may leave it, leaves the session's own.
+        // A statement that may set LAST_INSERT_ID(), but need not, has to leave the session's value.
         let is_last_insert_id_needed = facts.uses.has(Uses::LAST_INSERT_ID | Uses::VARIABLES)
             || facts.effects.has(Effects::LAST_INSERT_ID)
             || matches!(facts.kind, StatementKind::Create(_));
@@ -130,7 +130,7 @@ impl Needs {
     }
 }
 
-/// Whether a statement of such a kind is among several, or the only one.
+/// Whether the statement, or one of several, is of such a kind.
 fn has_kind(facts: &Facts, is_it: impl Fn(StatementKind) -> bool) -> bool {
     match facts.kind {
         StatementKind::Multi => facts.statements.iter().any(|part| is_it(part.kind)),
@@ -158,12 +158,12 @@ fn named(facts: &Facts, text: &[u8]) -> Which {
     let about = |role| matches!(role, Role::UserVariableRead | Role::UserVariableSet);
     for mention in facts.mentions.iter().filter(|mention| about(mention.role)) {
         let raw = mention.name.of(text);
-        // What a quoted one is depends on `sql_mode`.
+        // The meaning of a quoted name depends on `sql_mode`.
         if matches!(raw.get(1), Some(b'\'' | b'"')) {
             return Which::All;
         }
         match sql::user_variable_name(raw, Flags::default()) {
-            // What it is depends on `character_set_client`, and what it may be equal to on the server.
+            // The name depends on `character_set_client`, and the server decides which names are equal to it.
             Some(name) if !name.is_ascii() => return Which::All,
             Some(name) if names.iter().any(|known| **known == *name) => {}
             Some(name) => names.push(Rc::from(name)),
@@ -173,7 +173,7 @@ fn named(facts: &Facts, text: &[u8]) -> Which {
     Which::Named(names)
 }
 
-/// Whether it reads a table that lists the session's user variables: there names are seen too.
+/// Whether the statement reads a table that lists the session's user variables: it sees names, too.
 fn lists_user_variables(facts: &Facts, text: &[u8]) -> bool {
     facts.tables().any(|table| {
         let name = table.name.name(text);

@@ -14,7 +14,7 @@ macro_rules! pins {
             /// Every pin, in the order of the enum.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// As people see it.
+            /// The name as users see it.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -27,7 +27,7 @@ macro_rules! pins {
 pins! {
     /// A transaction is open, or may be.
     Transaction = "transaction",
-    /// SET TRANSACTION was said for the next transaction, which has not begun.
+    /// SET TRANSACTION has set something for the next transaction, which has not begun.
     NextTransaction = "next_transaction",
     /// A temporary table exists.
     TemporaryTable = "temporary_table",
@@ -53,11 +53,11 @@ pins! {
     PreparedText = "prepared_text",
     /// A procedure, a stored function or something not understood has run.
     Routine = "routine",
-    /// The server told of changed state that no statement explains.
+    /// The server reported changed state that no statement explains.
     State = "state",
     /// A SET that is not understood.
     OpaqueSet = "opaque_set",
-    /// FOUND_ROWS() counts what only the server has counted.
+    /// FOUND_ROWS() returns a count that only the server knows.
     FoundRows = "found_rows",
     /// Warnings are kept by rule.
     Warnings = "warnings",
@@ -71,7 +71,7 @@ pins! {
     LargeStatement = "large_statement",
     /// A command whose effects are not known.
     Protocol = "protocol",
-    /// It has changed its own account: nobody may be able to log in for it again.
+    /// The session has changed its own account: a new login for it may not be possible.
     Account = "account",
     /// A prepared statement, by rule.
     PreparedStatement = "prepared_statement",
@@ -85,27 +85,27 @@ impl Pins {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// Whether nothing pins.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this one is among them.
+    /// Whether this pin is in the set.
     pub const fn has(self, pin: Pin) -> bool {
         self.0 & bit(pin) != 0
     }
 
-    /// Adds one.
+    /// Adds a pin.
     pub const fn add(&mut self, pin: Pin) {
         self.0 |= bit(pin);
     }
 
-    /// Takes one away.
+    /// Removes a pin.
     pub const fn remove(&mut self, pin: Pin) {
         self.0 &= !bit(pin);
     }
 
-    /// Adds it, or takes it away.
+    /// Adds or removes a pin.
     pub const fn set(&mut self, pin: Pin, is_held: bool) {
         match is_held {
             true => self.add(pin),
@@ -113,7 +113,7 @@ impl Pins {
         }
     }
 
-    /// What is in either.
+    /// The pins that are in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)

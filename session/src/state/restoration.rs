@@ -1,4 +1,4 @@
-//! From a session's state and a connection's to what has to be sent before the session's statement.
+//! Compares a session's state with a connection's, and builds what has to be sent before the session's statement.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -17,38 +17,38 @@ use super::user_variables::UserValue;
 use super::values::{Values, differences};
 use super::variables::{self, INSERT_ID, Policy};
 
-/// What makes a connection like a session, sent before its statement in the same write.
+/// What gives a connection the session's state. It goes before the session's statement in the same write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restoration {
-    /// Nothing: it is.
+    /// Nothing: the connection has the session's state.
     Nothing,
-    /// These, in this order.
+    /// These commands, in this order.
     Assign {
         /// The schema, for COM_INIT_DB.
         schema: Option<Rc<[u8]>>,
-        /// Another schema has to be entered before ([`ANOTHER_SCHEMA`]): the connection is in this one, of
-        /// which MariaDB would not read the character set again.
+        /// Another schema has to be entered first ([`ANOTHER_SCHEMA`]): the connection is in this schema
+        /// already, and MariaDB would not read its character set again.
         leaves_first: bool,
         /// One SET statement that means the same in every `sql_mode`, and, being ASCII, in every character
         /// set; only names of user variables may be UTF-8, which the connection reads then.
         set: Option<Vec<u8>>,
-        /// Tells this set of assignments apart from others: what succeeded once on a backend will
-        /// succeed again.
+        /// Identifies this set of assignments. A set that succeeded once on a backend will succeed
+        /// again.
         key: u64,
     },
-    /// Nobody knows what the connection is set to, or names on it cannot be hidden:
+    /// The connection's state is not known, or names on it cannot be hidden: send
     /// COM_RESET_CONNECTION with [`ConnectionState::after_reset`], and then ask again.
     Reset,
-    /// The session has no schema and the connection has one: only a new login (COM_CHANGE_USER) or
-    /// another connection has none. COM_RESET_CONNECTION keeps it.
+    /// The session has no schema and the connection has one. Only a new login (COM_CHANGE_USER) or
+    /// another connection has none, because COM_RESET_CONNECTION keeps the schema.
     Unfit,
 }
 
 /// A schema that every server has, and every account may enter.
 pub const ANOTHER_SCHEMA: &[u8] = b"information_schema";
 
-/// How many assignments lie between a session and a connection; 0 where they are equal.
-/// `u32::MAX` where the connection will not do.
+/// Returns how many assignments lie between a session and a connection: 0 if they are equal,
+/// `u32::MAX` if the connection cannot serve the session.
 pub fn distance(session: &SessionState, connection: &ConnectionState) -> u32 {
     let Some(values) = &connection.values else {
         return RESET_DISTANCE;
@@ -76,17 +76,17 @@ pub fn distance(session: &SessionState, connection: &ConnectionState) -> u32 {
 /// A reset costs about as much as this many assignments.
 const RESET_DISTANCE: u32 = 1000;
 
-/// What has to be sent on a connection before a statement that needs this.
+/// Returns what has to be sent on a connection before a statement with these needs.
 pub fn restoration(
     session: &SessionState,
     connection: &ConnectionState,
     needs: &Needs,
 ) -> Restoration {
-    // What a session holds there, nobody takes from it; a count of rows holds nothing.
+    // The proxy does not reset a connection on which the session holds something. FOUND_ROWS() holds nothing.
     let mut pins = session.pins();
     pins.remove(Pin::FoundRows);
     let is_held = !pins.is_empty();
-    // In a transaction USE does no harm; what else is held may not bear it.
+    // USE does no harm in a transaction. It may harm what the other pins protect.
     pins.remove(Pin::Transaction);
     let is_mysql = matches!(connection.server(), Server::MySql(_));
     let is_schema_read = needs.is_schema_read || needs.is_schema_changed && !is_mysql;
@@ -116,7 +116,7 @@ pub fn restoration(
         set.variables(&session.values, values, connection, schema.is_some());
     }
     let verdict = set.user_variables(session, connection, &needs.user_variables);
-    // The connection reads it is set now.
+    // The connection reads the SET in the character set that it has now.
     let is_writable = set.text.is_ascii() || connection.is_utf8();
     if (verdict == Verdict::Impossible || !is_writable) && !is_held {
         return Restoration::Reset;
@@ -128,16 +128,16 @@ pub fn restoration(
     set.finish(schema, leaves_first)
 }
 
-/// Whether the next row there would get somebody else's id, which MySQL does not let go of: it takes
-/// no DEFAULT, and 0 for an id like any other.
+/// Whether the next row on this connection would get another session's id. MySQL cannot give up an
+/// id: it takes no DEFAULT, and 0 is an id like any other.
 fn has_unused_id(wanted: &Values, present: &Values, connection: &ConnectionState) -> bool {
     let is_set = |values: &Values| values.variable(INSERT_ID).is_some();
     !variables::is_mariadb(connection.server()) && is_set(present) && !is_set(wanted)
 }
 
-/// The server has taken the restoration: OK to COM_INIT_DB and to SET. `changes` is what the trackers
-/// said of both. If they do not agree with what was wanted, nobody knows what the connection is set
-/// to.
+/// Records that the server has accepted the restoration: OK to COM_INIT_DB and to SET. `changes` is
+/// what the trackers reported for both. If they contradict the wanted values, the connection's state
+/// is not known any more.
 pub fn restored(
     session: &mut SessionState,
     connection: &mut ConnectionState,
@@ -170,7 +170,7 @@ pub fn restored(
 }
 
 impl Needs {
-    /// Whether equal values are all that is needed: the usual case.
+    /// Whether the statement needs no more than equal values: the usual case.
     fn is_met_by_values(&self, session: &SessionState, connection: &ConnectionState) -> bool {
         let names_none = match &self.user_variables {
             Which::Named(names) => names.is_empty(),
@@ -204,8 +204,8 @@ fn settle_user_variable(session: &SessionState, connection: &mut ConnectionState
     }
 }
 
-/// The same but for letters' case, digits behind the point (100 is told as 100.000000), and switches
-/// (SELECT says 0 where the trackers say OFF).
+/// Whether two values are equal, apart from letter case, trailing zeros (100 is reported as
+/// 100.000000) and switches (SELECT says 0, the trackers say OFF).
 fn is_same_value(wanted: &[u8], told: &[u8]) -> bool {
     fn short(text: &[u8]) -> &[u8] {
         let is_zero = |byte: &u8| *byte == b'0';
@@ -234,7 +234,7 @@ enum Sent {
 
 /// The user variables that a statement may see, whatever it calls them.
 struct Concerned {
-    /// The connection's that are not the session's.
+    /// The connection's user variables that the session does not have.
     foreign: Vec<Rc<[u8]>>,
     own: Vec<Rc<[u8]>>,
 }
@@ -242,7 +242,7 @@ struct Concerned {
 impl Concerned {
     fn of(session: &SessionState, connection: &ConnectionState, which: &Which) -> Self {
         let variables = &session.user_variables;
-        // At once: the session may leave UTF-8, and then they could not be written, but read.
+        // All of them now: if the session leaves UTF-8 later, such names can be read but not written.
         let are_wide = variables.are_wide() || connection.has_foreign_wide(variables);
         let which = match are_wide {
             true => &Which::All,
@@ -269,14 +269,14 @@ enum Verdict {
     Impossible,
 }
 
-/// What SET NAMES sets, in this order: that of statements, of results, and of literals.
+/// What SET NAMES sets, in this order: for statements, for results, and for literals.
 const NAMES: [&[u8]; 3] = [
     b"character_set_client",
     b"character_set_results",
     b"collation_connection",
 ];
 
-/// A SET statement as it grows.
+/// A SET statement under construction.
 #[derive(Default)]
 struct Assignments {
     text: Vec<u8>,
@@ -302,11 +302,11 @@ impl Assignments {
             if has_names && NAMES.contains(&name) {
                 return;
             }
-            // What goes with the schema, COM_INIT_DB sets anew.
+            // COM_INIT_DB sets the variables of the schema anew.
             if !(is_schema_sent && variables::is_of_schema(name)) {
                 self.variable(name, value, connection);
             }
-            // Where the follower differs too it comes later, being behind in the alphabet.
+            // If the follower differs too, it is assigned again later, because it is behind in the alphabet.
             if let Some(follower) = variables::follower_of(name) {
                 self.variable(follower, wanted.variable(follower), connection);
             }
@@ -316,8 +316,8 @@ impl Assignments {
         }
     }
 
-    /// SET NAMES … COLLATE …, where it says what is wanted: it gives results the collation, too, which
-    /// they have after a login or a SET NAMES, and which no variable shows (their definitions do).
+    /// Appends SET NAMES … COLLATE …, if it sets what is wanted. It also gives results the collation that they have
+    /// after a login or a SET NAMES. No variable shows that collation (the results' definitions do).
     fn names(&mut self, wanted: &Values, present: &Values, connection: &ConnectionState) -> bool {
         let mut differ = false;
         differences(wanted, present, |name, _| differ |= NAMES.contains(&name));
@@ -345,7 +345,7 @@ impl Assignments {
         true
     }
 
-    /// A variable gets this value, or without one what login left.
+    /// Assigns this value to a variable; without a value, the one that login left.
     fn variable(&mut self, name: &[u8], value: Option<&[u8]>, connection: &ConnectionState) {
         self.next();
         self.text.extend_from_slice(b"SESSION ");
@@ -367,7 +367,7 @@ impl Assignments {
         which: &Which,
     ) -> Verdict {
         let concerned = Concerned::of(session, connection, which);
-        // First, since a server may take one of them for one of the session's own.
+        // First, because a server may take one of these names for a variable of the session.
         let mut unset: Vec<&[u8]> = Vec::new();
         for name in &concerned.foreign {
             if self.user_variable(connection, name, &UserValue::unset(), Sent::IfOther) {
@@ -375,7 +375,7 @@ impl Assignments {
             }
         }
         for name in &concerned.own {
-            // What only the connection knows, the session never left.
+            // If only the connection knows the value, the session has never left the connection.
             if let Some(Some(value)) = session.user_variables.value(name) {
                 let is_undone = unset.iter().any(|other| are_lookalikes(other, name));
                 let sent = if is_undone {
@@ -392,7 +392,7 @@ impl Assignments {
         }
     }
 
-    /// Whether it has to be assigned.
+    /// Appends an assignment, if it is needed. Returns whether it is.
     fn user_variable(
         &mut self,
         connection: &ConnectionState,
@@ -436,7 +436,7 @@ impl Assignments {
     }
 }
 
-/// Whether a variable of this name may stand in a SET of ours.
+/// Whether a variable of this name may stand in a SET of the proxy's.
 pub(super) fn is_restorable(name: &[u8]) -> bool {
     let policy = variables::policy(name);
     matches!(policy, Policy::Restored | Policy::Timestamp) && variables::is_name(name)

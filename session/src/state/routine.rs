@@ -1,5 +1,5 @@
-//! What a stored procedure may leave behind, by its definition: where that is all known, a CALL does not
-//! pin. What is not understood to the last token is not known.
+//! Reads the definition of a stored procedure for the session state that it may change. If all of that is known, a CALL
+//! does not pin the session. A definition with a token that is not understood counts as unknown.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use super::variables::{self, Policy};
 /// A longer definition is not read.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// What may change in a procedure: the trackers and the status flags tell, or it is asked for after any
-/// CALL.
+/// Effects of a procedure that do not pin: the trackers and the status flags report them, or the proxy
+/// asks for them after any CALL.
 const TOLD: Effects = Effects::TRANSACTION_BEGUN
     .with(Effects::TRANSACTION_ENDED)
     .with(Effects::CHAINED)
@@ -40,19 +40,19 @@ const CHARACTERISTICS: [&[u8]; 14] = [
     b"returns",
 ];
 
-/// What a procedure may leave behind.
+/// The session state that a procedure may change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Leaves {
-    /// User variables that it sets, as they are written.
+    /// User variables that the procedure sets, as they are written.
     pub user_variables: Vec<Vec<u8>>,
-    /// Procedures that it calls: schema, where it is named, and name.
+    /// Procedures that the procedure calls: the schema, if the text names one, and the name.
     pub calls: Vec<(Option<Vec<u8>>, Vec<u8>)>,
-    /// It reads or writes tables, whose views and triggers may do more.
+    /// The procedure reads or writes tables. Their views and triggers may do more.
     pub uses_tables: bool,
 }
 
-/// Reads a CREATE PROCEDURE, which is UTF-8. None where anything in it is not understood, or leaves what
-/// cannot be known.
+/// Reads a CREATE PROCEDURE in UTF-8. Returns none if anything in the definition is not understood, or
+/// if its effects cannot be known.
 pub(super) fn leaves(definition: &[u8], flags: Flags) -> Option<Leaves> {
     let tokens = tokens_of(definition, flags)?;
     let mut reader = Reader {
@@ -66,8 +66,8 @@ pub(super) fn leaves(definition: &[u8], flags: Flags) -> Option<Leaves> {
     Some(reader.taker)
 }
 
-/// Reads what is between BEGIN and END of a routine or trigger whose parameters these are, statement by
-/// statement. None where anything in it is not understood, or where `taker` does not take a statement.
+/// Reads the body of a routine or trigger with these parameters, statement by statement. Returns none
+/// if anything in the body is not understood, or if `taker` rejects a statement.
 pub(super) fn read_body<T: Taker>(
     body: &[u8],
     parameters: &[Vec<u8>],
@@ -88,8 +88,8 @@ pub(super) fn read_body<T: Taker>(
     Some(reader.taker)
 }
 
-/// The tokens of a definition without its comments; none where it is too long, or where some servers only read
-/// a part of it.
+/// Returns the tokens of a definition without its comments. Returns none if the definition is too long, or if
+/// some servers read only a part of it.
 fn tokens_of(definition: &[u8], flags: Flags) -> Option<Vec<Token>> {
     let is_conditional = |mark: &[u8]| definition.windows(mark.len()).any(|it| it == mark);
     if definition.len() > TEXT_BYTES_MAX || is_conditional(b"/*!") || is_conditional(b"/*M!") {
@@ -102,9 +102,9 @@ fn tokens_of(definition: &[u8], flags: Flags) -> Option<Vec<Token>> {
     Some(tokens.collect())
 }
 
-/// Takes down what the statements of a routine do.
+/// Records what the statements of a routine do.
 pub(super) trait Taker {
-    /// One statement; none where it does what cannot be taken down.
+    /// Records one statement. Returns none if the statement does something that cannot be recorded.
     fn take(&mut self, said: &RoutineStatement<'_>) -> Option<()>;
 }
 
@@ -147,7 +147,7 @@ impl<T: Taker> Reader<'_, T> {
         all.position(|token| self.is_one_of(Some(token), words))
     }
 
-    /// CREATE … PROCEDURE name (parameters) characteristics: what is behind it.
+    /// Reads CREATE … PROCEDURE name (parameters) characteristics. Returns the tokens behind them.
     fn header<'t>(&mut self, tokens: &'t [Token]) -> Option<&'t [Token]> {
         let at = self.place_of(tokens, &[b"procedure"])?;
         let open = at
@@ -185,8 +185,8 @@ impl<T: Taker> Reader<'_, T> {
         rest.get(begin..)
     }
 
-    /// A name that SET means a variable of the procedure's by. One that is a session variable's which is
-    /// not told of might be meant elsewhere.
+    /// Records a parameter or a declared variable of the procedure. Returns none if a session variable that the
+    /// trackers do not report has the same name: a SET elsewhere in the procedure may mean that variable.
     fn local(&mut self, token: &Token) -> Option<()> {
         let is_name = matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
         let name = token.span.name(self.text).to_ascii_lowercase();
@@ -197,7 +197,7 @@ impl<T: Taker> Reader<'_, T> {
         })
     }
 
-    /// What stands between two semicolons: openings of blocks, and a statement.
+    /// Reads the tokens between two semicolons: openings of blocks, and a statement.
     fn statement(&mut self, mut tokens: &[Token]) -> Option<()> {
         while let Some(first) = tokens.first() {
             let second = tokens.get(1);
@@ -230,7 +230,8 @@ impl<T: Taker> Reader<'_, T> {
         Some(())
     }
 
-    /// An expression behind the first word up to another word; `passed` of that are left behind.
+    /// Reads the expression between the first word and the word `end`. Returns the tokens from that
+    /// word on, without the first `passed` of them.
     fn behind_expression<'t>(
         &mut self,
         tokens: &'t [Token],
@@ -243,7 +244,7 @@ impl<T: Taker> Reader<'_, T> {
     }
 
     fn expression(&mut self, tokens: &[Token]) -> Option<()> {
-        // Its THEN would end the condition for us.
+        // The THEN of a CASE would be taken for the end of the condition.
         if self.place_of(tokens, &[b"case"]).is_some() {
             return None;
         }
@@ -257,7 +258,7 @@ impl<T: Taker> Reader<'_, T> {
         self.text.get(span)
     }
 
-    /// DECLARE, at what is declared; a handler's statement is left.
+    /// Reads a DECLARE from its second word on. Returns what is left to read: a handler's statement.
     fn declaration<'t>(&mut self, tokens: &'t [Token]) -> Option<&'t [Token]> {
         let (first, second) = (tokens.first(), tokens.get(1));
         let none = tokens.get(..0);
@@ -290,7 +291,7 @@ impl<T: Taker> Reader<'_, T> {
         }
     }
 
-    /// FOR SQLSTATE '…', NOT FOUND, name: what is behind.
+    /// Skips the conditions of a handler: SQLSTATE '…', NOT FOUND, a name. Returns the tokens behind them.
     fn behind_conditions<'t>(&self, mut tokens: &'t [Token]) -> Option<&'t [Token]> {
         loop {
             let length = match tokens.first() {
@@ -337,7 +338,7 @@ impl<T: Taker> Reader<'_, T> {
         })
     }
 
-    /// One statement, if it is of these kinds.
+    /// Hands one statement to the taker, if the statement is of these kinds.
     fn take(&mut self, text: &[u8], is_known: impl Fn(StatementKind) -> bool) -> Option<()> {
         let facts = sql::facts(text, self.flags);
         if facts.statements.len() != 1 || !is_known(facts.kind) {
@@ -385,7 +386,7 @@ impl Taker for Leaves {
 }
 
 impl RoutineStatement<'_> {
-    /// Whether all that SET sets are variables of the routine's and user variables.
+    /// Whether SET sets only variables of the routine and user variables.
     pub fn sets_locals(&self) -> bool {
         self.facts.assignments.iter().all(|it| match it.target {
             Target::User(_) => true,
@@ -398,7 +399,7 @@ impl RoutineStatement<'_> {
                     let name = name.name(self.text).to_ascii_lowercase();
                     self.locals.contains(&name)
                 }
-                // A trigger's row.
+                // A column of a trigger's row.
                 false => base.name(self.text).eq_ignore_ascii_case(b"new"),
             },
             _ => false,

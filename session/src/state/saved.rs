@@ -1,4 +1,4 @@
-//! Answers that were asked of a session's last connection while somebody else took it over.
+//! Answers that the proxy has fetched from a session's last connection while another session acquired it.
 
 use super::statement_diagnostics::{LastInsertId, List, StatementDiagnostics};
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use super::session::SessionState;
 use super::values::{Values, ValuesTable};
 use super::variables;
 
-/// What the proxy has answered by itself.
+/// A reply that the proxy has given by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// A command that is no statement, with OK.
@@ -19,7 +19,7 @@ pub enum Answered {
     Reset,
     /// COM_SET_OPTION, with EOF.
     Eof,
-    /// SHOW WARNINGS and similar ones.
+    /// SHOW WARNINGS and similar statements.
     Rows,
     /// A command that names a prepared statement, with an error.
     Error,
@@ -31,19 +31,19 @@ pub enum Answered {
 }
 
 impl SessionState {
-    /// LAST_INSERT_ID() was this where only the connection knew.
+    /// Sets LAST_INSERT_ID(), if only the connection knew it.
     pub fn last_insert_id_is(&mut self, id: u64) {
         if self.diagnostics.last_insert_id == LastInsertId::OnConnection {
             self.diagnostics.last_insert_id = LastInsertId::Known(id);
         }
     }
 
-    /// FOUND_ROWS() was this where only the connection knew.
+    /// Sets FOUND_ROWS(), if only the connection knew it.
     pub fn found_rows_are(&mut self, rows: u64) {
         self.diagnostics.found_rows.get_or_insert(rows);
     }
 
-    /// A command was answered by the proxy, as a server answers it: what functions say of it.
+    /// Records the diagnostics of a command that the proxy has answered as a server answers it.
     pub fn answered(&mut self, answer: Answered) {
         self.diagnostics.list = List::Kept;
         match answer {
@@ -87,8 +87,8 @@ impl SessionState {
         }
     }
 
-    /// A statement stood in for another that leaves what functions say of the last command, but
-    /// for this number of rows: all that is as it was `before`.
+    /// Restores the diagnostics from `before`, except LAST_INSERT_ID(): a statement stood in for
+    /// another one, which leaves them as they are.
     pub fn left_alone(&mut self, before: StatementDiagnostics) {
         let last_insert_id = self.diagnostics.last_insert_id;
         self.diagnostics = StatementDiagnostics {
@@ -98,16 +98,16 @@ impl SessionState {
         };
     }
 
-    /// For a statement that belongs to another time: with these values; returns those of now.
+    /// Takes over the values with which a statement has to run; returns the current values.
     pub fn swap_values(&mut self, values: Rc<Values>) -> Rc<Values> {
         let now = Rc::clone(&self.values);
         self.assume(values);
         now
     }
 
-    /// The values with which a statement is prepared that was first prepared with `then`: those of now
-    /// with the schema and what else decides how a text is read. The others, `autocommit` among
-    /// them, are not for a statement of the proxy's to set: that would commit.
+    /// Returns the values for preparing a statement again that was first prepared with `then`: the
+    /// current ones, but the schema and everything that decides how a text is read from `then`. A
+    /// statement of the proxy's must not set the others, `autocommit` among them: that would commit.
     pub fn values_to_prepare(&self, table: &ValuesTable, then: &Rc<Values>) -> Rc<Values> {
         if Rc::ptr_eq(&self.values, then) {
             return Rc::clone(then);
@@ -125,11 +125,11 @@ impl SessionState {
         table.intern(values)
     }
 
-    /// Goes to this schema, in which a statement runs that was prepared there: the server would
-    /// change to it for the while, and its word of that would hide other changes. Returns the schema of
-    /// now, where it is another, for [`Self::return_to`].
+    /// Enters the schema in which a statement was prepared that is to run. Otherwise the server would
+    /// enter it for that time, and its report of that would hide other changes. Returns the current
+    /// schema, if it is another one, for [`Self::return_to`].
     pub fn visit(&mut self, table: &ValuesTable, schema: Option<&[u8]>) -> Option<Rc<[u8]>> {
-        // From no schema there is no way back: the server may go and come.
+        // The proxy cannot go back to no schema, so the server itself enters the schema and comes back.
         let own = self.values.schema()?;
         let schema = schema.filter(|schema| *schema != own)?;
         let own = Rc::from(own);
@@ -137,7 +137,7 @@ impl SessionState {
         Some(own)
     }
 
-    /// The statement has run: the session is back in its schema, the connection is not.
+    /// The statement has run: the session returns to its schema, the connection does not.
     pub fn return_to(&mut self, table: &ValuesTable, schema: &[u8]) {
         self.change_schema(table, schema);
     }
@@ -148,15 +148,15 @@ impl SessionState {
         self.assume(table.intern(values));
     }
 
-    /// The transaction has begun on its connection, before a statement of the client's.
+    /// Records that a transaction has begun on the connection, before a statement of the client's.
     pub fn note_transaction_started(&mut self) {
         self.pinned.now.add(super::Pin::Transaction);
         self.untold.is_status_unknown = false;
     }
 
-    /// Whether the reply to a BEGIN would be an OK that tells nothing, and warn of nothing, as far as the session's
-    /// state goes: it holds nothing, the last statement has left no warnings, and the session has not set what
-    /// transactions are from their begin, or what follows on their end.
+    /// Whether a server would answer BEGIN with an OK without reports and warnings, as far as the session's state
+    /// goes: it holds nothing, the last statement has left no warnings, and the session has not set how
+    /// transactions begin, or what follows their end.
     pub fn begins_silently(&self) -> bool {
         const DECIDING: [&[u8]; 3] = [
             b"transaction_read_only",
@@ -171,14 +171,14 @@ impl SessionState {
         self.is_plain() && self.diagnostics.warnings == 0 && DECIDING.iter().all(is_at_rest)
     }
 
-    /// What the last statement left was to be had from its connection, which is gone.
+    /// The connection is gone that had the answers about the last statement.
     pub fn answers_lost(&mut self) {
         let is_list_lost = self.diagnostics.list != List::Empty && self.diagnostics.warnings > 0;
         self.connection_lost();
         self.diagnostics.is_list_lost = is_list_lost;
     }
 
-    /// The connection is gone on which the last statement ran: nobody knows any more what it left.
+    /// The connection is gone on which the last statement ran: its diagnostics are lost.
     pub fn connection_lost(&mut self) {
         if self.diagnostics.last_insert_id == LastInsertId::OnConnection {
             self.diagnostics.last_insert_id = LastInsertId::Lost;
@@ -189,7 +189,7 @@ impl SessionState {
         self.diagnostics.found_rows.get_or_insert(0);
     }
 
-    /// How long it may be idle by its `wait_timeout`; none where that is not known.
+    /// How long the session may be idle by its `wait_timeout`; none if that is not known.
     pub fn wait_timeout(&self) -> Option<Duration> {
         let seconds = std::str::from_utf8(self.current(b"wait_timeout")?).ok()?;
         seconds.parse().ok().map(Duration::from_secs)
@@ -219,7 +219,7 @@ impl super::Baseline {
 }
 
 impl super::Changes {
-    /// What another exchange said after this one.
+    /// Adds the reports of a later exchange.
     pub fn merge(&mut self, later: &Self) {
         for (name, value) in &later.variables {
             self.variable(name, value);

@@ -1,4 +1,4 @@
-//! What a session has made of itself.
+//! The state of a session.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use super::user_variables::UserVariables;
 use super::values::{Values, ValuesTable, Variable};
 use super::variables::{self, INSERT_ID, OF_SCHEMA};
 
-/// For how long a session holds its backend connection when nothing pins it.
+/// How long a session keeps its backend connection when nothing pins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Hold {
     /// Until it ends.
@@ -26,15 +26,15 @@ pub enum Hold {
     Statement,
 }
 
-/// What an account's configuration says about its sessions.
+/// What an account's configuration sets for its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Rules {
-    /// For how long they hold a backend connection.
+    /// How long the sessions keep a backend connection.
     pub hold: Hold,
-    /// What pins them for good once it occurs, although it could be restored: of
+    /// Pins that last for the session's life once they occur, although their state could be restored: of
     /// [`Pin::UserVariable`], [`Pin::Variable`], [`Pin::PreparedStatement`] and [`Pin::Warnings`].
     pub lasting: Pins,
-    /// What does not pin them, although it cannot be verified: of [`Pin::Routine`] and
+    /// Pins that do not count, although their state cannot be verified: of [`Pin::Routine`] and
     /// [`Pin::State`].
     pub waived: Pins,
 }
@@ -44,30 +44,30 @@ pub struct Rules {
 pub(super) enum PendingChanges {
     /// Nothing.
     Nothing,
-    /// That MariaDB's SET STATEMENT has taken back what it set; the state is as before.
+    /// MariaDB's SET STATEMENT has taken back what it set; the state is as before.
     Reversal,
     /// Anything that a failed statement did before it failed.
     Anything,
 }
 
-/// Variables of which not all is known.
+/// Session variables whose values are in doubt.
 #[derive(Debug, Default)]
 pub(super) struct VariableDoubts {
-    /// Variables that were set to nobody knows what: to be asked, by name.
+    /// Names of variables whose values are not known: the proxy has to ask for them.
     pub(super) names: Vec<Rc<[u8]>>,
-    /// One of several questions was refused: each is asked alone.
+    /// A query for several variables was refused: each variable is asked alone.
     pub(super) asks_singly: bool,
-    /// The doubtful `collation_connection` is the one that comes with its character set: under this
-    /// key it will be remembered.
+    /// The doubtful `collation_connection` is the one that comes with its character set. It will be
+    /// remembered under this key.
     pub(super) collation_key: Option<Box<[u8]>>,
 }
 
-/// What the server has not told yet.
+/// What the server has not reported yet.
 #[derive(Debug)]
 pub(super) struct Untold {
-    /// Whether a transaction is open is not known: the last word was an error.
+    /// Whether a transaction is open is not known, because the last reply was an error.
     pub(super) is_status_unknown: bool,
-    /// What the server may have noted on this session's connection and not told.
+    /// Changes on this session's connection that the server may have noted and not reported.
     pub(super) pending_changes: PendingChanges,
     /// The variables that SET STATEMENT has set and taken back.
     pub(super) reversed: Vec<Rc<[u8]>>,
@@ -77,15 +77,15 @@ pub(super) struct Untold {
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) flags: Flags,
-    /// With which the last statement was read.
+    /// The flags with which the last statement was read.
     pub(super) last_flags: Flags,
-    /// Whether it was written in UTF-8.
+    /// Whether the last statement was written in UTF-8.
     pub(super) was_utf8: bool,
-    /// The numbers that the next statement's parameters may be taken for, where they are known.
+    /// The numbers that the next statement's parameters may be taken for, if they are known.
     pub(super) parameters: Option<Vec<u64>>,
 }
 
-/// Which of the variables that are treated apart are among the values.
+/// Which of the variables with special treatment are among the values.
 #[derive(Debug)]
 pub(super) struct SetApart {
     /// `insert_id`
@@ -94,28 +94,28 @@ pub(super) struct SetApart {
     pub(super) collation: bool,
 }
 
-/// What pins a session.
+/// The pins of a session.
 #[derive(Debug)]
 pub(super) struct Pinned {
-    /// What has to end before it can leave.
+    /// Pins that have to end before the session can release its connection.
     pub(super) now: Pins,
-    /// What pins it for as long as it lives, by rule or because it cannot be seen to end.
+    /// Pins that last as long as the session, by rule or because the proxy cannot see that they end.
     pub(super) for_life: Pins,
 }
 
-/// What is known of a session between two exchanges.
+/// The known state of a session between two exchanges.
 #[derive(Debug)]
 pub struct SessionState {
     pub(super) rules: Rules,
     pub(super) server: Server,
-    /// Of the connection that it was on last.
+    /// The baseline of the connection that the session used last.
     pub(super) baseline: Option<Rc<Baseline>>,
     pub(super) values: Rc<Values>,
     pub(super) set_apart: SetApart,
-    /// Values of global variables that have changed since it began, which it keeps.
+    /// Former values of global variables, which have changed since the session began. It keeps them.
     pub(super) inherited: Vec<Variable>,
     pub(super) doubts: VariableDoubts,
-    /// Variables that are set to what cannot be set elsewhere.
+    /// Variables with values that cannot be set on another connection.
     pub(super) bound: Vec<Rc<[u8]>>,
     pub(super) user_variables: UserVariables,
     pub(super) held: Held,
@@ -128,8 +128,8 @@ pub struct SessionState {
 
 impl SessionState {
     /// A session directly after its login, with [`ValuesTable::fresh`] or
-    /// [`ValuesTable::in_schema`]. Until it has been on a connection its statements are read as
-    /// `flags` says.
+    /// [`ValuesTable::in_schema`]. Until the session has been on a connection, its statements are
+    /// read with `flags`.
     pub fn new(rules: Rules, values: Rc<Values>, flags: Flags) -> Self {
         let flags = values.at_home(flags);
         Self {
@@ -166,12 +166,12 @@ impl SessionState {
         }
     }
 
-    /// Its schema and the variables it has set.
+    /// The session's schema and the variables that it has set.
     pub fn values(&self) -> &Rc<Values> {
         &self.values
     }
 
-    /// How its next statement is read.
+    /// How the session's next statement is read.
     pub fn flags(&self) -> Flags {
         self.reading.flags
     }
@@ -181,34 +181,34 @@ impl SessionState {
         self.rules
     }
 
-    /// From now on other rules hold.
+    /// Replaces the session's rules.
     pub fn ruled_by(&mut self, rules: Rules) {
         self.rules = rules;
     }
 
-    /// What it holds by name.
+    /// The named objects that the session holds on its connection.
     pub fn held(&self) -> &Held {
         &self.held
     }
 
-    /// Its user variables: names, and the literals that give their values where these are known.
+    /// The session's user variables: names, and the literals of the values that are known.
     pub fn user_variables(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let all = self.user_variables.iter();
         all.map(|(name, value)| (&**name, value.map(|value| &*value.literal)))
     }
 
-    /// `character_set_results`, where it is known; empty where it is NULL.
+    /// `character_set_results`, if it is known; empty if it is NULL.
     pub fn results_charset(&self) -> Option<&[u8]> {
         self.current(b"character_set_results")
     }
 
-    /// What the last statement left to be asked.
+    /// The diagnostics that the last statement left.
     pub fn diagnostics(&self) -> &StatementDiagnostics {
         &self.diagnostics
     }
 
-    /// Why it cannot leave its backend connection now. What an [`super::StateQuery`] would end is among
-    /// them.
+    /// Returns why the session cannot release its backend connection now. The pins that a
+    /// [`super::StateQuery`] would end are among them.
     pub fn pins(&self) -> Pins {
         let mut pins = self.pinned.now.union(self.pinned.for_life);
         let is_unknown = !self.user_variables.are_known() || self.user_variables.are_too_long();
@@ -230,14 +230,14 @@ impl SessionState {
         pins
     }
 
-    /// Whether it may leave its backend connection now, as far as state goes: nothing pins it, and
-    /// its rules do not keep it.
+    /// Whether the session may release its backend connection now, as far as state goes: nothing
+    /// pins it, and its rules allow it.
     pub fn is_free(&self) -> bool {
         self.rules.hold != Hold::Session && self.pins().is_empty()
     }
 
-    /// Whether it holds nothing, nothing is in doubt, and no server has anything left to tell of it:
-    /// its next read may run on any connection that is like it, together with others'.
+    /// Whether the session holds nothing, nothing is in doubt, and the server has nothing left to report. Then its next
+    /// read may run on any connection with the same state, together with other sessions' reads.
     pub fn is_plain(&self) -> bool {
         self.is_free()
             && self.untold.pending_changes == PendingChanges::Nothing
@@ -247,39 +247,39 @@ impl SessionState {
             && self.baseline.is_some()
     }
 
-    /// A connection that is like it, as far as a statement can see that changes nothing.
+    /// Returns a connection with the session's state, as far as a statement can see that changes nothing.
     pub fn mirrored(&self) -> Option<ConnectionState> {
         let baseline = self.baseline.as_ref()?;
         let values = Rc::clone(&self.values);
         Some(ConnectionState::new(Rc::clone(baseline), values))
     }
 
-    /// Whether its connection keeps traces or profiles of its statements: a statement of the proxy's own would
-    /// take their place.
+    /// Whether the connection keeps traces or profiles of the session's statements. A statement of the proxy's
+    /// would replace them.
     pub fn is_traced(&self) -> bool {
         let is_trace = |name: &Rc<[u8]>| matches!(&**name, b"optimizer_trace" | b"profiling");
         self.bound.iter().any(is_trace)
     }
 
-    /// Pins it for as long as it lives: a statement that was too long to be read, a command whose
-    /// effects are not known.
+    /// Pins the session for as long as it lives: for a statement that was too long to be read, or a
+    /// command whose effects are not known.
     pub fn pin(&mut self, pin: Pin) {
         self.pinned.for_life.add(pin);
     }
 
-    /// So many of its prepared statements have an open cursor now.
+    /// Sets how many of the session's prepared statements have an open cursor now.
     pub fn cursors_open(&mut self, count: usize) {
         self.pinned.now.set(Pin::Cursor, count > 0);
     }
 
-    /// The parameters of the prepared statement that is observed next are known: integers, and what
-    /// strings and decimals begin with, taken for integers. Then an insert id that is none of them
+    /// Sets the known parameters of the prepared statement that is observed next: integers, and the
+    /// beginnings of strings and decimals, taken for integers. An insert id that is none of them
     /// need not be asked for.
     pub fn parameters_are(&mut self, numbers: Vec<u64>) {
         self.reading.parameters = Some(numbers);
     }
 
-    /// COM_RESET_CONNECTION: everything ends but the schema.
+    /// COM_RESET_CONNECTION: ends all state but the schema.
     pub fn reset(&mut self, table: &ValuesTable) {
         let values = match self.values.schema() {
             Some(schema) => table.in_schema(schema),
@@ -288,7 +288,7 @@ impl SessionState {
         self.change_user(values);
     }
 
-    /// COM_CHANGE_USER: everything ends, and begins with these values.
+    /// COM_CHANGE_USER: ends all state, and begins with these values.
     pub fn change_user(&mut self, values: Rc<Values>) {
         let baseline = self.baseline.take();
         let flags = baseline
@@ -300,14 +300,14 @@ impl SessionState {
         };
     }
 
-    /// It begins anew where global variables have changed: until it is on a connection its statements are read
-    /// as `flags` says.
+    /// Begins the session anew after global variables have changed: until it is on a connection, its
+    /// statements are read with `flags`.
     pub fn begins_as(&mut self, flags: Flags) {
         self.baseline = None;
         self.reading.flags = self.values.at_home(flags);
     }
 
-    /// Its schema's name, which the trackers tell in UTF-8, would mean another one in COM_INIT_DB.
+    /// Whether COM_INIT_DB would take the schema's name, which the trackers report in UTF-8, for another name.
     fn is_schema_unwritable(&self) -> bool {
         let is_ascii = self.values.schema().is_none_or(<[u8]>::is_ascii);
         !is_ascii && !self.is_utf8()
@@ -318,19 +318,19 @@ impl SessionState {
         client.is_some_and(|client| client.starts_with(b"utf8"))
     }
 
-    /// Names that are not ASCII can be written where it is, and on any connection that was reset.
+    /// Whether names that are not ASCII can be written on the session's connection, and on any that was reset.
     fn may_write_wide(&self) -> bool {
         let login = self.baseline.as_ref();
         self.is_utf8() && login.is_some_and(|baseline| baseline.is_utf8())
     }
 
-    /// The name of the last statement's user variable; none where it cannot be known.
+    /// The name of a user variable in the last statement; none if it cannot be known.
     pub(super) fn user_variable_name(&self, raw: &[u8]) -> Option<Vec<u8>> {
         let name = sql::user_variable_name(raw, self.reading.last_flags)?;
         (name.is_ascii() || self.reading.was_utf8).then_some(name)
     }
 
-    /// A variable's value, set since login or left by it; none where it is not known.
+    /// A variable's value, set since login or left by login; none if it is not known.
     pub(super) fn current(&self, name: &[u8]) -> Option<&[u8]> {
         if self.doubts.names.iter().any(|doubtful| **doubtful == *name) {
             return None;
@@ -339,7 +339,7 @@ impl SessionState {
         self.values.variable(name).or_else(login)
     }
 
-    /// It is on a connection with this baseline now.
+    /// Records that the session is on a connection with this baseline now.
     pub(super) fn settle(&mut self, baseline: &Rc<Baseline>) {
         let is_same = self
             .baseline
@@ -352,7 +352,7 @@ impl SessionState {
         }
     }
 
-    /// It has these values now.
+    /// Gives the session these values.
     pub(super) fn assume(&mut self, values: Rc<Values>) {
         self.set_apart.insert_id = values.variable(INSERT_ID).is_some();
         self.set_apart.collation = values.variable(OF_SCHEMA).is_some();
@@ -363,14 +363,14 @@ impl SessionState {
         };
     }
 
-    /// A variable has to be asked about.
+    /// Marks a variable's value as doubtful: the proxy has to ask for it.
     pub(super) fn doubt(&mut self, name: &[u8]) {
         if variables::is_name(name) && !self.doubts.names.iter().any(|known| **known == *name) {
             self.doubts.names.push(Rc::from(name));
         }
     }
 
-    /// A variable is set to what cannot be set elsewhere, or no longer.
+    /// Records whether a variable has a value that cannot be set on another connection.
     pub(super) fn bind(&mut self, name: &[u8], is_bound: bool) {
         self.bound.retain(|known| **known != *name);
         if is_bound {
@@ -378,7 +378,7 @@ impl SessionState {
         }
     }
 
-    /// A variable's value is known.
+    /// Records that a variable's value is known.
     pub(super) fn trust(&mut self, name: &[u8]) {
         self.doubts.names.retain(|known| **known != *name);
     }

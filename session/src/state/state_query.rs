@@ -1,4 +1,4 @@
-//! What only the backend connection knows, asked of it before the session leaves it.
+//! State that only the backend connection knows. The proxy asks for it before the session releases the connection.
 
 use std::rc::Rc;
 
@@ -20,13 +20,13 @@ use super::user_variables::{self, UserValue};
 use super::values::{Values, ValuesTable};
 use super::variables::{self, INSERT_ID};
 
-/// Columns of one question.
+/// One query asks for so many user variables at most.
 const ASKED_MAX: usize = 200;
 
-/// The session may have set `sql_select_limit` to 0.
+/// The query needs a limit of its own, because the session may have set `sql_select_limit` to 0.
 const ONE_ROW: &[u8] = b" LIMIT 1";
 
-/// A statement that the proxy sends on its own on the session's connection, and what it is about.
+/// A statement of the proxy's on the session's connection, and the state that it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateQuery {
     text: Vec<u8>,
@@ -41,29 +41,29 @@ enum QueriedState {
     LastInsertId,
     /// Whether this session has the lock.
     Lock(Rc<[u8]>),
-    /// What a procedure does.
+    /// The definition of a procedure that was called.
     Definition(Call),
 }
 
-/// The reply to an inquiry.
+/// The reply to a state query.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     /// The flags of its OK or EOF.
     pub status: StatusFlags,
-    /// What the trackers said.
+    /// The changes that the trackers reported.
     pub changes: &'a Changes,
-    /// The columns of its row; none where it has no row.
+    /// The columns of the row; empty if the reply has no row.
     pub columns: &'a [Column],
     /// The row, as text.
     pub row: &'a [Option<&'a [u8]>],
 }
 
-/// A column of the answer, as its definition tells.
+/// A column of the reply, as its definition describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The type's number (`enum_field_types`).
     pub type_code: u8,
-    /// It has the flag UNSIGNED.
+    /// The column has the flag UNSIGNED.
     pub is_unsigned: bool,
 }
 
@@ -89,8 +89,8 @@ impl StateQuery {
         }
     }
 
-    /// Makes the server tell what it has noted and not told: MySQL with any OK, MariaDB with one
-    /// that has something else to tell, which a transaction's begin and end is.
+    /// Makes the server report changes that it has noted and not reported. MySQL reports them with any OK. MariaDB
+    /// reports them with an OK that has something else to report, such as a transaction's begin and end.
     fn flush(connection: &ConnectionState) -> Self {
         let text: &[u8] = match variables::is_mariadb(connection.server()) {
             true => b"BEGIN NOT ATOMIC START TRANSACTION; COMMIT AND NO CHAIN NO RELEASE; END",
@@ -102,8 +102,8 @@ impl StateQuery {
         }
     }
 
-    /// The same within a transaction of MariaDB's, which UUID() makes unsafe to repeat: it has that to
-    /// tell once.
+    /// Does the same within a MariaDB transaction. UUID() makes that transaction unsafe to repeat, and
+    /// the server reports that once.
     fn flush_within() -> Self {
         Self {
             text: b"DO UUID()".to_vec(),
@@ -111,7 +111,7 @@ impl StateQuery {
         }
     }
 
-    /// A statement with a purpose of its own.
+    /// A statement that the proxy sends for another purpose.
     fn aside() -> Self {
         Self {
             text: Vec::new(),
@@ -173,7 +173,7 @@ impl StateQuery {
                 literal::hex(&mut self.text, name);
                 self.text.extend_from_slice(b")<=>CONNECTION_ID()");
             }
-            // A statement of its own.
+            // A definition has a statement of its own.
             QueriedState::Definition(_) => {}
         }
         self.text.extend_from_slice(ONE_ROW);
@@ -182,11 +182,11 @@ impl StateQuery {
 }
 
 impl SessionState {
-    /// What to ask of its connection before its next statement, so that it may leave the connection
-    /// or its state stays known; mostly none. To be called after each exchange; one question may be
-    /// followed by another.
+    /// Returns what to ask the session's connection before the next statement, so that the session
+    /// may release the connection or its state stays known. Mostly none. To be called after each
+    /// exchange; one query may be followed by another.
     pub fn state_query(&self, connection: &ConnectionState) -> Option<StateQuery> {
-        // What SET STATEMENT has taken back is as before. The session cannot leave while it is traced.
+        // SET STATEMENT has restored the state. A session that is traced cannot release its connection anyway.
         let may_wait = self.untold.pending_changes == PendingChanges::Reversal && self.is_traced();
         if self.untold.pending_changes != PendingChanges::Nothing && self.may_flush() && !may_wait {
             return Some(match self.untold.is_status_unknown {
@@ -228,8 +228,8 @@ impl SessionState {
         }
     }
 
-    /// What to ask before a statement that changes what the server tells, where it has something to
-    /// tell already: afterwards nobody could say what was whose. Nearly always none.
+    /// Returns what to ask before a statement that changes reported state, if the server has unreported changes:
+    /// afterwards the proxy could not tell which statement made which change. Nearly always none.
     pub fn state_query_before(&self, facts: &Facts) -> Option<StateQuery> {
         if self.untold.pending_changes != PendingChanges::Anything
             || !variables::is_mariadb(self.server)
@@ -241,14 +241,14 @@ impl SessionState {
         (is_open && is_mixed).then(StateQuery::flush_within)
     }
 
-    /// What to ask before the proxy tells by itself how the session's transaction stands, where an error
-    /// has left that open.
+    /// Returns what to ask before the proxy itself reports the session's transaction status, if an error
+    /// has left that status unknown.
     pub fn status_query(&self) -> Option<StateQuery> {
         self.untold.is_status_unknown.then(StateQuery::status)
     }
 
-    /// What to ask before the connection is set to something else for a while, whatever pins the session:
-    /// back it goes to what is known. To be repeated until there is nothing left.
+    /// Returns what to ask before the connection gets other values for a while, whatever pins the
+    /// session: later it gets the known values back. To be repeated until there is nothing left to ask.
     pub fn variables_query(&self) -> Option<StateQuery> {
         let mut state_query = StateQuery::question();
         for name in &self.doubts.names {
@@ -261,8 +261,8 @@ impl SessionState {
         }
     }
 
-    /// The server answered an inquiry with an error, or with more than the proxy keeps. A variable that cannot be read does not exist, and
-    /// so was not set; of several nobody knows which it is, and each is asked alone.
+    /// The server answered a state query with an error, or with more than the proxy keeps. A variable that cannot be
+    /// read does not exist, so it was not set. If a query for several variables fails, each is asked alone.
     pub fn refused(&mut self, state_query: &StateQuery) {
         match state_query.asked.as_slice() {
             [QueriedState::Variable(name)] => {
@@ -274,16 +274,16 @@ impl SessionState {
                 self.pinned.for_life.add(Pin::Routine);
             }
             [_, _, ..] if !self.doubts.asks_singly => self.doubts.asks_singly = true,
-            // Its value is too long to be told.
+            // The value is too long for the proxy to keep.
             [QueriedState::UserVariable(_)] => self.pinned.for_life.add(Pin::UserVariable),
-            // Nothing that was asked is known, nor will be.
+            // The queried state is not known, and never will be.
             _ => self.pinned.for_life.add(Pin::State),
         }
     }
 
-    /// Whether the server can be made to tell without ending a transaction or releasing locks. It is
-    /// done at once, whatever else pins the session: the next statement's changes would hide what
-    /// the failed one did.
+    /// Whether the proxy can make the server report without ending a transaction or releasing locks.
+    /// The proxy does so at once, whatever else pins the session: the next statement's changes would
+    /// hide what the failed statement did.
     fn may_flush(&self) -> bool {
         let held = [
             Pin::TableLock,
@@ -297,7 +297,7 @@ impl SessionState {
         !is_blind && (is_safe || !variables::is_mariadb(self.server))
     }
 
-    /// Whether all that pins it may end by asking.
+    /// Whether a state query may end every pin of the session.
     fn query_may_unpin(&self) -> bool {
         let mut asked = Pins::NONE;
         asked.set(Pin::Transaction, self.untold.is_status_unknown);
@@ -311,8 +311,8 @@ impl SessionState {
         !is_lasting && self.pins().iter().all(|pin| asked.has(pin))
     }
 
-    /// The answer to an inquiry that ended with OK. One that does not fit the question leaves the
-    /// rest as it was, pins and all.
+    /// Takes in the reply to a state query that ended with OK. A reply that does not fit the query
+    /// leaves the rest as it was, pins and all.
     pub fn answer(
         &mut self,
         connection: &mut ConnectionState,
@@ -343,8 +343,8 @@ impl SessionState {
         connection.follow(table, &before, &self.values);
     }
 
-    /// Another statement of the proxy's own has ended with OK on the session's connection, and has
-    /// told what those before it did. An EOF that could not tell has told nothing.
+    /// Another statement of the proxy's has ended with OK on the session's connection, and its reply has reported the
+    /// changes of earlier statements. An EOF that could not report has reported nothing.
     pub fn overhear(
         &mut self,
         connection: &mut ConnectionState,
@@ -361,7 +361,7 @@ impl SessionState {
         self.answer(connection, table, &StateQuery::aside(), &answer);
     }
 
-    /// What the trackers say here was done by the statements before.
+    /// Takes in what this reply's trackers report of earlier statements.
     fn observe_answer(
         &mut self,
         values: &mut Values,
@@ -390,7 +390,7 @@ impl SessionState {
         }
     }
 
-    /// Takes the cells of one thing that was asked; none if they do not fit.
+    /// Takes the cells of one queried item. Returns none if they do not fit.
     fn learn<'a>(
         &mut self,
         connection: &mut ConnectionState,
@@ -407,7 +407,7 @@ impl SessionState {
                 let (bytes, collation, value) = (cells.next()?, cells.next()?, cells.next()?);
                 let value = value_of(bytes.1, collation.1, value);
                 if value.is_none() {
-                    // A geometry, for instance: what it is cannot be written down.
+                    // A geometry, for instance, cannot be written as a literal.
                     self.pinned.for_life.add(Pin::UserVariable);
                 }
                 let known = &mut connection.user_variables;
@@ -421,7 +421,7 @@ impl SessionState {
                 connection.last_insert_id = self.diagnostics.last_insert_id;
             }
             QueriedState::Definition(call) => {
-                // One of another form, without a definition, is asked for once only.
+                // If the reply has another form, without a definition, the procedure is not asked for again.
                 let mut texts = cells.skip(1).map(|(_, text)| text.unwrap_or_default());
                 let mode = texts.next().unwrap_or_default();
                 let definition = texts.next().unwrap_or_default();
@@ -503,7 +503,7 @@ fn integer(digits: &[u8], is_unsigned: bool) -> Option<Rc<[u8]>> {
     })
 }
 
-/// A number that has a mark of its type, or gets it.
+/// Returns a number with the mark of its type. Appends the suffix if the mark is missing.
 fn number(text: &[u8], mark: u8, suffix: &[u8]) -> Option<Rc<[u8]>> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let is_number = !text.is_empty() && text.iter().all(is_part);

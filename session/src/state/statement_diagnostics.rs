@@ -1,20 +1,20 @@
-//! What the last statement left for functions to ask: LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS() and
-//! the number of warnings.
+//! The diagnostics that the last statement left for functions: LAST_INSERT_ID(), ROW_COUNT(),
+//! FOUND_ROWS() and the number of warnings.
 
 /// What LAST_INSERT_ID() returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LastInsertId {
-    /// This.
+    /// This id.
     Known(u64),
     /// Only the connection that ran the last statement knows: an OK packet with an insert id may
     /// tell an explicit value, which LAST_INSERT_ID() does not return.
     OnConnection,
-    /// Nobody knows: that connection is gone. What runs sees 0, as after login; who asks is told.
+    /// The id is lost with its connection. A statement sees 0, as after login; a client that asks is told so.
     Lost,
 }
 
 impl LastInsertId {
-    /// What a connection is set to for it; none where it is the connection that knows.
+    /// The id that a connection is set to; none if only the session's connection knows it.
     pub(super) fn seen(self) -> Option<u64> {
         match self {
             Self::Known(id) => Some(id),
@@ -44,24 +44,24 @@ pub enum List {
     Appended,
 }
 
-/// What later statements may ask of the last one.
+/// The diagnostics that later statements may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementDiagnostics {
     /// ROW_COUNT(): of the OK packet; −1 after rows and after an error.
     pub row_count: i64,
-    /// FOUND_ROWS(); none where only the connection knows.
+    /// FOUND_ROWS(); none if only the connection knows it.
     pub found_rows: Option<u64>,
     /// LAST_INSERT_ID()
     pub last_insert_id: LastInsertId,
     /// What SHOW WARNINGS would show.
     pub list: List,
-    /// The number of warnings, and of errors, in that list, as far as it has been told: an error may
-    /// have warnings in front of it.
+    /// The number of warnings and errors in that list, as far as the server has reported it: an
+    /// error may have warnings in front of it.
     pub warnings: u16,
-    /// What MySQL counts as warnings in the OK of a command that is no statement: those of the last
-    /// statement, though it were one that only shows them; none for all that are in the list.
+    /// The warning count of MySQL in the OK of a command that is no statement: that of the last
+    /// statement, even of one that only shows warnings; none for the whole list.
     pub ok_warnings: Option<u16>,
-    /// There were warnings, and the only connection that knew them is gone.
+    /// There were warnings, and the only connection that had them is gone.
     pub is_list_lost: bool,
 }
 

@@ -7,19 +7,19 @@ use sql::{Effects, Facts, Flags, Uses};
 
 use super::values::Values;
 
-/// A longer statement is not carried about: its session stays where it is.
+/// A longer statement is not prepared elsewhere: its session stays on the connection.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// A statement that can be prepared anywhere as it was.
+/// A statement that can be prepared on any connection as it was.
 #[derive(Debug)]
 pub struct TextStatement {
     /// In lower case, ASCII.
     pub(super) name: Rc<[u8]>,
     /// PREPARE … FROM '…'
     pub(super) make: Vec<u8>,
-    /// With which it was prepared.
+    /// The values with which the statement was prepared.
     pub(super) values: Rc<Values>,
-    /// It may run others: a CALL.
+    /// The statement may run other statements: a CALL.
     pub(super) runs_others: bool,
 }
 
@@ -34,7 +34,7 @@ impl TextStatement {
         &self.name
     }
 
-    /// Whether it may do anything: what it calls is not in its text.
+    /// Whether the statement may do anything: its text does not show what it calls.
     pub(super) fn runs_others(&self) -> bool {
         self.runs_others
     }
@@ -45,22 +45,22 @@ impl TextStatement {
     }
 }
 
-/// The statements of a connection by name; none where it is not known what has the name, if anything.
+/// The statements of a connection by name; none if it is not known which statement has the name.
 pub(super) type Made = BTreeMap<Rc<[u8]>, Option<Rc<TextStatement>>>;
 
-/// What a statement is prepared from, and how it was read.
+/// The source of a statement, and how it was read.
 pub(super) struct Source<'a> {
-    /// As written.
+    /// The name as written.
     pub name: &'a [u8],
-    /// The literal as written; none where it was a user variable.
+    /// The literal as written; none if the source was a user variable.
     pub literal: Option<&'a [u8]>,
-    /// What it says.
+    /// The text of the statement.
     pub text: &'a [u8],
     pub flags: Flags,
 }
 
 impl Source<'_> {
-    /// The statement, if it does the same wherever it is prepared.
+    /// Returns the statement, if it does the same on every connection.
     pub fn statement(&self, values: &Rc<Values>) -> Option<TextStatement> {
         let facts = sql::facts(self.text, self.flags);
         let is_short = self.text.len() <= TEXT_BYTES_MAX;
@@ -82,8 +82,9 @@ impl Source<'_> {
     }
 }
 
-/// It is prepared without the session's user variables, and MySQL takes types from those that exist
-/// then. Nor is what it asks of its connection put into it, as it is into other statements.
+/// Whether a statement does the same on every connection. It is prepared without the session's user
+/// variables, and MySQL takes types from those that exist then. The proxy also does not put answers
+/// of the session's into it, as it does into other statements.
 fn is_same_anywhere(facts: &Facts, flags: Flags) -> bool {
     let past = Uses::ROW_COUNT | Uses::FOUND_ROWS | Uses::DIAGNOSTICS | Uses::CONNECTION_ID;
     let reads_variables =
@@ -91,8 +92,8 @@ fn is_same_anywhere(facts: &Facts, flags: Flags) -> bool {
     facts.statements.len() == 1 && !facts.uses.has(past) && !reads_variables
 }
 
-/// The key of a statement's name as written; none for one that is not ASCII, which equals others by
-/// rules of the servers' own.
+/// Returns the key of a statement's name as written; none for a name that is not ASCII: the servers
+/// have rules of their own for which names are equal.
 pub(super) fn key(raw: &[u8]) -> Option<Rc<[u8]>> {
     let whole = sql::Span {
         start: 0,

@@ -1,5 +1,5 @@
-//! Statements prepared from SQL text: made again on the connection where their session wants them, and
-//! hidden there from everybody else.
+//! Statements prepared from SQL text. The proxy prepares them again on the connection where their
+//! session wants them, and hides them there from other sessions.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use super::text_statement::{TextStatement, key};
 use super::values::ValuesTable;
 use super::variables;
 
-/// What a connection keeps of others' statements before they are dropped.
+/// The number of other sessions' statements that a connection keeps before they are dropped.
 const OTHERS_MAX: usize = 64;
 
 impl Texts {
@@ -40,28 +40,28 @@ impl Texts {
     }
 }
 
-/// A PREPARE that is not understood to its end: the server may not read it either, and then what had
-/// the name has it still.
+/// Whether a PREPARE is not understood to its end. The server may not read it either, and then the
+/// name keeps its former statement.
 fn is_half_prepare(facts: &Facts) -> bool {
     let texts = facts.mentions_of(Role::PreparedText).count();
     facts.effects.has(Effects::PREPARED) && texts < facts.mentions_of(Role::Prepared).count().max(1)
 }
 
 impl Needs {
-    /// Whether statements prepared from text may be wanted, or have to be hidden.
+    /// Whether the command may need statements prepared from text, or must not find some.
     pub fn wants_texts(&self) -> bool {
         self.texts != Texts::None
     }
 
-    /// Whether this statement is the one that is named, and not just one that may be run besides.
+    /// Whether the command names this statement, and does not just run it besides.
     pub fn names_text(&self, text: &TextStatement) -> bool {
         self.texts != Texts::All && self.texts.names(&text.name)
     }
 }
 
 impl SessionState {
-    /// The statements that this one needs, and that the connection does not have: each to be prepared
-    /// there, and [`ConnectionState::text_is_made`] or [`ConnectionState::text_is_gone`] told.
+    /// The statements that the command needs, and that the connection does not have: prepare each
+    /// there, and then call [`ConnectionState::text_is_made`] or [`ConnectionState::text_is_gone`].
     pub fn texts_to_make(
         &self,
         connection: &ConnectionState,
@@ -79,7 +79,7 @@ impl SessionState {
         }
     }
 
-    /// What is only dropped need not be there itself, and may be what the server would not prepare now.
+    /// Returns a stand-in for a statement that is only dropped: the server may not prepare the original now.
     fn stand_in(&self, text: &TextStatement) -> Rc<TextStatement> {
         let mut make = b"PREPARE ".to_vec();
         variables::quote_name(&mut make, &text.name);
@@ -92,8 +92,8 @@ impl SessionState {
         })
     }
 
-    /// The names that this statement could find on the connection, and that are not its session's:
-    /// each to be dropped there with [`drop_text`], and [`ConnectionState::text_is_gone`] told.
+    /// The names that the command could find on the connection, and that are not its session's:
+    /// drop each there with [`drop_text`], and then call [`ConnectionState::text_is_gone`].
     pub fn texts_to_hide(&self, connection: &ConnectionState, needs: &Needs) -> Vec<Rc<[u8]>> {
         let are_many = connection.texts.len() > OTHERS_MAX;
         let wants_all = are_many || self.wants_all_texts(needs);
@@ -122,15 +122,14 @@ impl SessionState {
         names.iter().any(runs_others)
     }
 
-    /// How many of its statements the connection does not have.
+    /// How many of the session's statements the connection does not have.
     pub(super) fn texts_missing(&self, connection: &ConnectionState) -> u32 {
         let own = self.held.prepared.iter();
         let made = own.filter_map(|prepared| prepared.made.as_ref());
         made.filter(|made| !connection.has_text(made)).count() as u32
     }
 
-    /// Goes to the schema that the statement was prepared in which EXECUTE is to run, see
-    /// [`Self::visit`].
+    /// Enters the schema in which the statement of this EXECUTE was prepared, see [`Self::visit`].
     pub fn visit_text(
         &mut self,
         table: &ValuesTable,
@@ -146,7 +145,7 @@ impl SessionState {
         self.visit(table, values.schema())
     }
 
-    /// The text of a user variable, where it is known and ASCII.
+    /// The text of a user variable, if it is known and ASCII.
     pub fn text_of_variable(&self, raw: &[u8]) -> Option<Vec<u8>> {
         let name = self.user_variable_name(raw)?;
         self.user_variables.value(&name)??.ascii_text()
@@ -159,25 +158,25 @@ impl ConnectionState {
         matches!(here, Some(Some(here)) if Rc::ptr_eq(here, text))
     }
 
-    /// Whether statements were prepared from text here, and not dropped.
+    /// Whether this connection has statements that were prepared from text.
     pub fn has_texts(&self) -> bool {
         !self.texts.is_empty()
     }
 
-    /// A session's statement was prepared here.
+    /// Records that a session's statement was prepared on this connection.
     pub fn text_is_made(&mut self, text: &Rc<TextStatement>) {
         self.texts
             .insert(Rc::clone(&text.name), Some(Rc::clone(text)));
     }
 
-    /// Nothing has this name here: it was dropped, or what had it was replaced by what cannot be
-    /// prepared.
+    /// Records that no statement has this name on this connection: it was dropped, or replaced by a
+    /// text that cannot be prepared.
     pub fn text_is_gone(&mut self, name: &[u8]) {
         self.texts.remove(name);
     }
 }
 
-/// The statement that drops what has this name, which is ASCII.
+/// Returns the statement that drops the one with this name, which is ASCII.
 pub fn drop_text(name: &[u8]) -> Vec<u8> {
     let mut text = b"DEALLOCATE PREPARE ".to_vec();
     variables::quote_name(&mut text, name);

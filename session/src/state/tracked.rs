@@ -1,9 +1,9 @@
-//! The session variables of which MySQL is asked to tell.
+//! The session variables that MySQL is asked to report.
 //!
-//! With `*` it tells of `statement_id` in every OK packet, and flags every EOF that cannot.
+//! With `*` MySQL reports `statement_id` in every OK packet, and flags every EOF, which cannot report it.
 
-/// Every session variable of MySQL 5.7 to 9.7 that can be set, with commas between. A server passes
-/// over names that it does not know, with a warning; what it has besides is asked after it was set.
+/// Every session variable of MySQL 5.7 to 9.7 that can be set, with commas between. A server skips names that it does
+/// not know, with a warning. The proxy asks for its other variables after they were set.
 pub(super) const MYSQL: &str = "\
     auto_increment_increment,auto_increment_offset,autocommit,big_tables,\
     binlog_direct_non_transactional_updates,binlog_format,binlog_row_image,\

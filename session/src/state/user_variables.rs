@@ -1,4 +1,4 @@
-//! A session's user variables: the literals that give their values, or that only the connection knows.
+//! A session's user variables: the literals that give their values; some values only the connection knows.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -6,16 +6,16 @@ use std::rc::Rc;
 use super::lookalikes::are_lookalikes;
 use super::{literal, variables};
 
-/// Values of one session longer than this in sum are not carried about: it stays where they are.
+/// If the values of a session are longer than this in sum, the session stays on its connection.
 const VALUE_BYTES_MAX: usize = 64 * 1024;
 
-/// A user variable's value, so that it can be given again.
+/// A user variable's value, in a form that can be assigned again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UserValue {
     /// A literal of its type, sign and collation.
     pub literal: Rc<[u8]>,
-    /// It is NULL: type and collation are those of the value it had before, since both families keep
-    /// them (`Item_func_set_user_var::update_hash`).
+    /// The value is NULL. Type and collation are those of the value before it, because both families
+    /// keep them (`Item_func_set_user_var::update_hash`).
     pub is_null: bool,
 }
 
@@ -35,7 +35,7 @@ impl UserValue {
         }
     }
 
-    /// As before it was ever set.
+    /// The value of a variable that was never set.
     pub fn unset() -> Self {
         Self::null_like(Rc::from(&b"_binary''"[..]))
     }
@@ -50,7 +50,7 @@ impl UserValue {
         }
     }
 
-    /// What a string says, where every character set of one byte writes it so.
+    /// The content of a string, if every character set of one byte writes it this way.
     pub fn ascii_text(&self) -> Option<Vec<u8>> {
         let is_string = self.literal.starts_with(b"_") && !self.is_null;
         let wide: [&[u8]; 4] = [b"_utf16", b"_utf32", b"_ucs2", b"_binary"];
@@ -61,7 +61,7 @@ impl UserValue {
         (is_string && !is_wide && text.is_ascii()).then_some(text)
     }
 
-    /// Appends the assignments that give it to a variable.
+    /// Appends the assignments that give a variable this value.
     pub fn assign(&self, text: &mut Vec<u8>, name: &[u8]) {
         quote(text, name);
         text.push(b'=');
@@ -77,7 +77,7 @@ impl UserValue {
 /// User variables by name, in lower case: names differ by case only in old servers.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct UserVariables {
-    /// None where the value is not known.
+    /// None if the value is not known.
     values: BTreeMap<Rc<[u8]>, Option<UserValue>>,
     value_bytes: usize,
     unknown_count: usize,
@@ -95,12 +95,12 @@ impl UserVariables {
         self.unknown_count == 0
     }
 
-    /// Whether they are more than is carried about.
+    /// Whether the values are too long to be restored on another connection.
     pub fn are_too_long(&self) -> bool {
         self.value_bytes > VALUE_BYTES_MAX
     }
 
-    /// The value of one; `Some(None)` where it exists with a value that is not known.
+    /// The value of a variable; `Some(None)` if the variable exists with a value that is not known.
     pub fn value(&self, name: &[u8]) -> Option<Option<&UserValue>> {
         self.values.get(name).map(Option::as_ref)
     }
@@ -111,13 +111,13 @@ impl UserVariables {
             .map(|(name, value)| (name, value.as_ref()))
     }
 
-    /// Those whose values are not known.
+    /// The variables whose values are not known.
     pub fn unknown(&self) -> impl Iterator<Item = &Rc<[u8]>> {
         let all = self.values.iter().filter(|(_, value)| value.is_none());
         all.map(|(name, _)| name)
     }
 
-    /// Whether names are among them that are not ASCII.
+    /// Whether some names are not ASCII.
     pub fn are_wide(&self) -> bool {
         self.wide_count > 0
     }

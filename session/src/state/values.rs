@@ -1,4 +1,4 @@
-//! Schema and system variables as a value: immutable, interned, so that two equal states are one pointer.
+//! The schema and the system variables as one value: immutable, interned, so that equal states are one pointer.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ use system::HashKeys;
 
 use super::baseline::Baseline;
 
-/// A variable and its value, both as the trackers tell them, the name in lower case.
+/// A variable and its value, both as the trackers report them, the name in lower case.
 pub(super) type Variable = (Rc<[u8]>, Rc<[u8]>);
 
 /// The schema and the variables that were set since login. Compare with [`Rc::ptr_eq`]: a worker has
-/// one [`ValuesTable`], and it never makes two of one value.
+/// one [`ValuesTable`], which holds each value once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Values {
     schema: Option<Rc<[u8]>>,
-    /// Of which class that is.
+    /// The class of the schema.
     class: Schema,
     /// Sorted by name.
     variables: Vec<Variable>,
@@ -30,7 +30,7 @@ impl Values {
         self.schema.as_deref()
     }
 
-    /// A variable's value, where it was set since login.
+    /// A variable's value, if it was set since login.
     pub fn variable(&self, name: &[u8]) -> Option<&[u8]> {
         self.entry(name).map(|value| &**value)
     }
@@ -88,13 +88,13 @@ impl Values {
     }
 }
 
-/// A worker's values, each once. What nobody holds any more is forgotten.
+/// A worker's values, each once. Values that are no longer used are forgotten.
 #[derive(Debug)]
 pub struct ValuesTable {
     fresh: Rc<Values>,
     known: RefCell<HashMap<u64, Vec<Weak<Values>>>>,
     keys: HashKeys,
-    /// The number of entries at which the dead are cleared away.
+    /// The number of entries at which unused values are removed.
     sweep_at: RefCell<usize>,
 }
 
@@ -127,7 +127,7 @@ impl ValuesTable {
         self.intern(values)
     }
 
-    /// Values with one variable that is otherwise.
+    /// Returns values with one variable changed.
     pub fn with(&self, values: &Values, name: &[u8], value: &[u8]) -> Rc<Values> {
         let mut values = values.clone();
         values.set(name, Rc::from(value));
@@ -152,7 +152,7 @@ impl ValuesTable {
         values
     }
 
-    /// The number of values that somebody holds.
+    /// The number of values that are in use.
     pub fn count(&self) -> usize {
         let known = self.known.borrow();
         let alive = known.values().flatten().filter(|v| v.strong_count() > 0);
@@ -177,7 +177,7 @@ impl ValuesTable {
 }
 
 /// Calls `each` with the name of every variable that differs and the value it should have; none for
-/// that of login. Both lists are sorted.
+/// the value after login. Both lists are sorted.
 pub(super) fn differences<'a>(
     wanted: &'a Values,
     present: &'a Values,

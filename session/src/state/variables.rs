@@ -9,26 +9,26 @@
 
 use sql::Server;
 
-/// The id that the next row gets that is given one.
+/// The id for the next row that needs one.
 pub(super) const INSERT_ID: &[u8] = b"insert_id";
 
 /// The collation that goes with the schema.
 pub(super) const OF_SCHEMA: &[u8] = b"collation_database";
 
-/// What becomes of a variable that is reported or set.
+/// How the proxy treats a variable that is reported or set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
     /// It is restored on the next connection.
     Restored,
-    /// It tells what happened and is no setting.
+    /// It reports what happened and is no setting.
     News,
-    /// It cannot be set elsewhere, or it stands for something that lives on the connection: the
-    /// session stays until it has one of these values again ([`is_at_rest`]).
+    /// It cannot be set on another connection, or it stands for an object of this one: the session
+    /// keeps its connection until the variable has one of these values again ([`is_at_rest`]).
     Bound(&'static [&'static str]),
     /// It is what LAST_INSERT_ID() returns.
     LastInsertId,
-    /// It says what the server tells. Once the session has set it in a SET of its own, the proxy sets the
-    /// connection back and tells the client what it has asked for.
+    /// It sets what the server reports. After a SET of the session's, the proxy restores the value on the
+    /// connection and tells the client what it has asked for.
     Followed,
     /// The clock of the session: set by the text, reported with the time when it is not set.
     Timestamp,
@@ -44,8 +44,8 @@ const NEWS: &[&str] = &[
     "warning_count",
 ];
 
-/// MariaDB keeps its trackers by the place in memory (MDEV-31746, 11.x): of these, which share one
-/// word, the one that was set first on a connection is reported whichever changes.
+/// MariaDB identifies its trackers by a place in memory (MDEV-31746, 11.x). These variables share
+/// one word: whichever changes, the server reports the one that was set first on the connection.
 pub(super) const MARIADB_BITS: &[&str] = &[
     "autocommit",
     "big_tables",
@@ -68,7 +68,7 @@ pub(super) const MARIADB_BITS: &[&str] = &[
     "unique_checks",
 ];
 
-/// The same of those that have no place in memory of their own.
+/// The same for variables that have no place in memory of their own.
 const MARIADB_PLACELESS: &[&str] = &[
     "gtid_seq_no",
     "identity",
@@ -81,7 +81,7 @@ const MARIADB_PLACELESS: &[&str] = &[
     "timestamp",
 ];
 
-/// What decides how a statement's text is read, and of what types its columns are.
+/// Variables that decide how a statement's text is read, and which types its columns have.
 pub(super) const DECIDING: &[&str] = &[
     "character_set_client",
     "character_set_collations",
@@ -96,7 +96,7 @@ pub(super) const DECIDING: &[&str] = &[
     "windowing_use_high_precision",
 ];
 
-/// Two names of one value: the one that is kept stands second. Both are known wherever the first is.
+/// Two names of one value; the proxy keeps the second one. Both are known wherever the first is.
 const ALIASES: &[(&str, &str)] = &[
     ("log_slow_min_examined_row_limit", "min_examined_row_limit"),
     ("log_slow_query", "slow_query_log"),
@@ -109,7 +109,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("tx_read_only", "transaction_read_only"),
 ];
 
-/// A variable that is another one's part: which is asked of the server when the part is set.
+/// A variable that is a part of another one. When the part is set, the proxy asks for the other one.
 const PARTS: &[(&str, &str)] = &[
     ("character_set_connection", "collation_connection"),
     ("character_set_database", "collation_database"),
@@ -120,7 +120,7 @@ const PARTS: &[(&str, &str)] = &[
     ("wsrep_causal_reads", "wsrep_sync_wait"),
 ];
 
-/// What cannot be restored, and the values with which nothing is lost.
+/// Variables that cannot be restored, and the values with which nothing is lost.
 const BOUND: &[(&str, &[&str])] = &[
     ("debug", &[]),
     ("debug_sync", &[]),
@@ -134,13 +134,13 @@ const BOUND: &[(&str, &[&str])] = &[
     // Reported as 0 and moved on by RAND().
     ("rand_seed1", &[]),
     ("rand_seed2", &[]),
-    // The connection is in the client's hands: in the middle of a transaction it cannot be set back.
+    // The client has set it for the connection, and it cannot be set back in the middle of a transaction.
     ("session_track_gtids", &[]),
-    // A time, read and told in the current zone: a SET of both reads it in the zone from before.
+    // A time, read and reported in the current zone. A SET of both reads it in the zone from before.
     ("system_versioning_asof", &["DEFAULT"]),
 ];
 
-/// What the proxy sets for itself on its connections: which changes the server tells.
+/// The variables that the proxy sets on its connections to choose which changes the server reports.
 const FOLLOWED: &[&str] = &[
     "session_track_schema",
     "session_track_state_change",
@@ -159,7 +159,7 @@ pub(super) fn is_at_rest(resting: &[&str], value: &[u8]) -> bool {
 /// Switches outside of [`MARIADB_BITS`] that are asked of a server with SELECT, which says 1 and 0.
 const SWITCHES: &[&str] = &["autocommit", "foreign_key_checks", "unique_checks"];
 
-/// A variable that sets another one with it, without a report of that: which is asked then.
+/// Returns the variable that this one sets as well, without a report. The proxy asks for it then.
 pub(super) fn follower_of(name: &[u8]) -> Option<&'static [u8]> {
     match name {
         b"max_join_size" => Some(b"sql_big_selects"),
@@ -168,7 +168,7 @@ pub(super) fn follower_of(name: &[u8]) -> Option<&'static [u8]> {
     }
 }
 
-/// Whether a variable may have this name: names stand in statements of ours without quotes.
+/// Whether a variable may have this name: names stand without quotes in statements of the proxy's.
 pub(super) fn is_name(name: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.$".contains(byte);
     !name.is_empty() && name.len() <= 128 && name.iter().all(is_plain)
@@ -186,18 +186,18 @@ pub(super) fn quote_name(text: &mut Vec<u8>, name: &[u8]) {
     text.push(b'`');
 }
 
-/// Whether the report of this name, in any case, is no state.
+/// Whether a report of this name, in any case, is no state.
 pub(super) fn is_news(name: &[u8]) -> bool {
     NEWS.iter()
         .any(|news| name.eq_ignore_ascii_case(news.as_bytes()))
 }
 
-/// Whether its value is ON or OFF.
+/// Whether the variable's value is ON or OFF.
 pub(super) fn is_boolean(name: &[u8]) -> bool {
     is_among(name, SWITCHES)
 }
 
-/// What becomes of a variable, by its name in lower case.
+/// Returns how the proxy treats a variable, by its name in lower case.
 pub(super) fn policy(name: &[u8]) -> Policy {
     match name {
         b"timestamp" => return Policy::Timestamp,
@@ -219,7 +219,7 @@ pub(super) fn canonical(name: &[u8], server: Server) -> &[u8] {
     let alias = ALIASES.iter().find(|(alias, _)| alias.as_bytes() == name);
     match alias {
         Some((_, kept)) => kept.as_bytes(),
-        // MySQL has the name too, as a switch of its own.
+        // MySQL has this name too, for a switch of its own.
         None if name == b"old_alter_table" && is_mariadb(server) => b"alter_algorithm",
         None => name,
     }
@@ -240,13 +240,13 @@ pub(super) fn spelled(name: &[u8], server: Server) -> &[u8] {
     }
 }
 
-/// The variable that this one is a part of.
+/// Returns the variable of which this one is a part.
 pub(super) fn whole_of(name: &[u8]) -> Option<&'static [u8]> {
     let part = PARTS.iter().find(|(part, _)| part.as_bytes() == name);
     part.map(|(_, whole)| whole.as_bytes())
 }
 
-/// The variables of which a report of this one may speak; none where it speaks of itself only.
+/// The variables that a report of this name may be about; none if it is about this variable only.
 pub(super) fn confused(name: &[u8], server: Server) -> &'static [&'static str] {
     match server {
         Server::MariaDb(version) if version < 110_000 => &[],
@@ -256,7 +256,7 @@ pub(super) fn confused(name: &[u8], server: Server) -> &'static [&'static str] {
     }
 }
 
-/// Whether a report of this name may be about nothing but what was written to the binary log.
+/// Whether a report of this name may only say what was written to the binary log.
 pub(super) fn is_placeless(name: &[u8], server: Server) -> bool {
     matches!(server, Server::MariaDb(version) if version >= 110_000)
         && is_among(name, MARIADB_PLACELESS)

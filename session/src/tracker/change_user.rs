@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER, which does not pass by itself.
+//! COM_CHANGE_USER, which passes only by a call of its own.
 
 use wire::{Command, HEADER_BYTES, Header, StatusFlags};
 
@@ -6,8 +6,8 @@ use super::phase::{ChangeUserHold, ClientMode};
 use super::{Event, Tracker, Violation};
 
 impl Tracker {
-    /// COM_CHANGE_USER passes by [`Tracker::pass_change_user`] only, and what a dialogue's client says in it
-    /// behind the first word of its server: so no command passes for something else.
+    /// COM_CHANGE_USER passes by [`Tracker::pass_change_user`] only. The client's packets of its dialogue
+    /// pass only after the server's first packet. So no command passes for something else.
     #[must_use]
     pub fn holding_change_user(self) -> Self {
         Self {
@@ -16,7 +16,7 @@ impl Tracker {
         }
     }
 
-    /// What is to be done before these next bytes of the client's pass.
+    /// What has to be done before these next bytes of the client pass.
     #[inline]
     pub fn held(&self, bytes: &[u8]) -> ChangeUserHold {
         if !self.holds_change_user || bytes.is_empty() || !self.is_at_command() {
@@ -51,7 +51,7 @@ impl Tracker {
         passed.map(drop)
     }
 
-    /// Notes that a dialogue that was relayed elsewhere ([`Command::CHANGE_USER`]) is over.
+    /// Notes that a dialogue has ended that was relayed elsewhere ([`Command::CHANGE_USER`]).
     pub fn dialogue_ended(&mut self, status: Option<StatusFlags>) {
         self.status = status.unwrap_or(self.status);
         self.pending.pop_front();

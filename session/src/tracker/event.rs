@@ -1,4 +1,4 @@
-//! What a tracker tells of the bytes that have passed, and what ends its connection.
+//! What a tracker reports of the bytes that have passed, and which errors end its connection.
 
 use wire::{Command, Malformed, StatusFlags};
 
@@ -16,16 +16,16 @@ pub enum Event {
     ResultEnded(StatusFlags),
     /// The last byte of a reply has passed: the exchange is over.
     ReplyEnded {
-        /// What was answered.
+        /// The command that was answered.
         command: Command,
-        /// How.
+        /// How the reply ended.
         outcome: Outcome,
     },
-    /// The backend asks for the client's file.
+    /// The backend asks for a file of the client.
     LocalInfile,
-    /// The backend spoke without being asked: an ERR that announces the end, as a rule.
+    /// The backend sent a reply without a command: usually an ERR before it closes the connection.
     Unsolicited(Outcome),
-    /// The tracker does not know any longer where it stands. Bytes are still relayed.
+    /// The tracker can no longer follow the connection. Bytes are still relayed.
     Lost(LostReason),
 }
 
@@ -35,13 +35,13 @@ pub enum LostReason {
     /// A command that hands the connection to another protocol (COM_CLONE and the like).
     #[error("{0} goes on in another protocol")]
     ForeignProtocol(Command),
-    /// A reply of a shape that nobody described.
+    /// A reply of an unknown shape.
     #[error("the shape of the reply to {0} is not known")]
     UnknownReply(Command),
-    /// The backend spoke without being asked, and it was no ERR.
+    /// The backend sent a reply without a command, and it was no ERR.
     #[error("the backend spoke without being asked, and it was no error")]
     UnknownUnsolicited,
-    /// Commands were sent behind one whose reply takes the client's bytes for something else.
+    /// Commands were sent behind a command whose reply takes the client's bytes for something else.
     #[error("commands were sent behind {0}, whose reply may ask the client for bytes")]
     PipelinedBehindDialogue(Command),
 }
@@ -63,7 +63,7 @@ pub enum Violation {
         /// The limit, in bytes.
         limit: u64,
     },
-    /// A payload that does not hold what it must.
+    /// A payload that lacks a part.
     #[error("malformed packet, {0}")]
     Malformed(#[from] Malformed),
 }

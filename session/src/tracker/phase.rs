@@ -1,21 +1,21 @@
-//! What a connection does at the moment, and how it is followed.
+//! The phase of a connection, and how the tracker follows it.
 
 use wire::Command;
 
 use crate::cutter::Cutter;
 
-/// What is done with sequence ids.
+/// How the proxy treats sequence ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sequences {
-    /// They must follow; bytes pass unchanged.
+    /// The ids must follow; bytes pass unchanged.
     Checked,
-    /// They are written anew. Needed where one side compresses: the servers set the inner ids of
-    /// compressed packets to the frame's at each flush (`net_flush` in `net_serv.cc`), and only
-    /// compressing clients do not mind.
+    /// The ids are written anew. This is needed if one side compresses: the servers set the inner
+    /// ids of compressed packets to the frame's at each flush (`net_flush` in `net_serv.cc`), and
+    /// only compressing clients accept that.
     Renumbered,
 }
 
-/// How many commands may be on their way at once.
+/// How many commands may be in flight at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipelining {
     /// As many as the client likes, within a bound.
@@ -25,14 +25,14 @@ pub enum Pipelining {
     OneByOne,
 }
 
-/// What is to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
+/// What has to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeUserHold {
     /// Nothing.
     Nothing,
-    /// More of them have to come.
+    /// More of the client's bytes have to arrive.
     Partly,
-    /// They begin with COM_CHANGE_USER, whose first packet's payload has so many bytes.
+    /// The bytes begin with COM_CHANGE_USER, whose first packet's payload has so many bytes.
     ChangeUser(usize),
 }
 
@@ -43,7 +43,7 @@ pub(super) enum ClientMode {
     Commands,
     /// A file, up to an empty packet.
     Infile,
-    /// Its side of a dialogue, until the reply ends (login, acknowledgements of binlog events).
+    /// The client's side of a dialogue, until the reply ends (login, acknowledgements of binlog events).
     Dialogue,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct ClientPackets {
     pub(super) sequence: u8,
     /// Bytes of the current payload so far.
     pub(super) payload_bytes: u64,
-    /// The command that is coming in.
+    /// The command that is arriving.
     pub(super) incoming: Command,
 }
 

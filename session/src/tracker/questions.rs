@@ -1,4 +1,4 @@
-//! Where a connection stands: what its client may send, and whether a command is on its way.
+//! Where a connection stands: what its client may send, and whether a command is in flight.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use super::Tracker;
 use super::phase::{ClientMode, ClientPackets, Pipelining, Sequences};
 use crate::cutter::Cutter;
 
-/// Commands in flight from which on no further one is let through.
+/// With so many commands in flight, no other command is let through.
 pub(super) const PIPELINE_DEPTH: usize = 64;
 
 impl Tracker {
-    /// Begins behind the login's OK. `capabilities` are what client and backend agreed on;
-    /// `status` came with the OK.
+    /// Returns a tracker that begins after the login's OK. `capabilities` are those that client and
+    /// backend agreed on; `status` came with the OK.
     pub fn new(
         capabilities: Capabilities,
         status: StatusFlags,
@@ -56,12 +56,12 @@ impl Tracker {
         self.status
     }
 
-    /// The oldest command without its whole reply.
+    /// The oldest command whose reply is not complete.
     pub fn command(&self) -> Option<Command> {
         self.pending.front().map(|pending| pending.command)
     }
 
-    /// Whether the connection stands between two exchanges, and is known to.
+    /// Whether the connection is known to stand between two exchanges.
     pub fn is_idle(&self) -> bool {
         !self.lost
             && self.pending.is_empty()
@@ -74,12 +74,12 @@ impl Tracker {
         self.lost
     }
 
-    /// Whether the client has said COM_QUIT.
+    /// Whether the client has sent COM_QUIT.
     pub fn has_quit(&self) -> bool {
         self.quit
     }
 
-    /// Whether the client's next bytes are wanted: false while enough commands are in flight.
+    /// Whether the tracker takes the client's next bytes: false while enough commands are in flight.
     pub fn wants_client(&self) -> bool {
         let depth = match self.pipelining {
             Pipelining::Deep => PIPELINE_DEPTH,
@@ -104,8 +104,8 @@ impl Tracker {
         self.reply.is_some()
     }
 
-    /// Whether the client could be sent an ERR packet now: no reply is under way.
-    /// Returns the sequence id that the packet needs.
+    /// The sequence id for an ERR packet to the client; none while a payload of a reply passes, or
+    /// after the tracker has given up.
     pub fn error_sequence(&self) -> Option<u8> {
         if self.lost || !self.backend.is_between_payloads() {
             return None;
@@ -122,8 +122,8 @@ impl Tracker {
         })
     }
 
-    /// The backend's next bytes go to the client in a compressed frame with this number. When a
-    /// packet begins there, it gets the same ([`Sequences::Renumbered`]).
+    /// The backend's next bytes go to the client in a compressed frame with this number. A packet
+    /// that begins there gets the same number ([`Sequences::Renumbered`]).
     pub fn align(&mut self, frame_sequence: u8) {
         self.aligned = self.backend.is_between_payloads().then_some(frame_sequence);
     }

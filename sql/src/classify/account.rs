@@ -20,7 +20,7 @@ impl<W: Watcher> Scan<'_, W> {
         });
     }
 
-    /// GRANT … ON [TABLE] t; ON a schema's `s.*`, a routine or an account names no table.
+    /// Notes the table of GRANT … ON [TABLE] t. ON `s.*`, a routine or an account names no table.
     fn granted_table(&mut self) {
         let is_proxy = self.ahead.span.of(self.text).eq_ignore_ascii_case(b"proxy");
         if is_proxy || !self.skip_to(Word::On) {
@@ -71,7 +71,7 @@ impl<W: Watcher> Scan<'_, W> {
         let target = self.here.span;
         let asked = self.facts.questions.len();
         self.body(&mut QueryPosition::of_query());
-        // It is the server's own thread that ends, not one of the client's name.
+        // The server must use its own thread id here, not the connection id that the client knows.
         self.facts.questions.truncate(asked);
         let target = self.span_from(target);
         self.facts.mention(Role::Killed, Span::default(), target);

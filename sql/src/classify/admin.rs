@@ -10,7 +10,7 @@ use crate::server::Server;
 use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {
-    /// A statement by its first word, if it is one of these.
+    /// Reads a statement of administration by its first word.
     pub fn administration(&mut self) {
         match self.here.word {
             Word::Flush => self.flush(),
@@ -37,7 +37,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// A statement for one server that leaves the session alone.
+    /// Notes a statement that concerns one server and does not change the session.
     fn server_only(&mut self, kind: StatementKind) {
         self.facts.kind = kind;
         self.facts.at_least(Access::Write);
@@ -148,7 +148,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.here.kind == TokenKind::Word && name.eq_ignore_ascii_case(b"persistent")
     }
 
-    /// Goes behind the next comma outside parentheses, or to the end of the statement.
+    /// Passes the next comma outside parentheses, or goes to the end of the statement.
     fn skip_to_comma(&mut self) {
         while !self.is_at_end() && !self.take_kind(TokenKind::Comma) {
             match self.here.kind {

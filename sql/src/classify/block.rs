@@ -1,4 +1,4 @@
-//! Bodies of routines: which semicolon ends the statement and which only a statement inside.
+//! Bodies of routines: which semicolon ends the whole statement, and which ends only a statement inside.
 
 use crate::facts::{Effects, Marks, Role};
 use crate::lexer::TokenKind;
@@ -11,11 +11,11 @@ use crate::words::Word;
 #[derive(Default)]
 struct BlockNesting {
     count: u32,
-    /// A bit each: it is a CASE in an expression, inside which no statement begins.
+    /// One bit for each block: whether it is a CASE expression, inside which no statement begins.
     expressions: u64,
 }
 
-/// More open blocks than this are not told apart.
+/// The most open blocks. With more, the statement is marked as lost.
 const BLOCKS_MAX: u32 = 64;
 
 impl BlockNesting {
@@ -39,7 +39,7 @@ impl BlockNesting {
 enum Start {
     No,
     Yes,
-    /// Behind any number of words: the header of a routine, the conditions of a handler.
+    /// After any number of words: the header of a routine, the conditions of a handler.
     Soon,
 }
 
@@ -58,7 +58,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.blocks(blocks, Start::Yes);
     }
 
-    /// A statement, which may be compound, at its first token.
+    /// Reads a statement, which may be compound, from its first token on.
     pub fn block(&mut self) {
         self.blocks(BlockNesting::default(), Start::Yes);
     }
@@ -88,10 +88,10 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Notes what a block that runs now uses; that it may do anything is known.
+    /// Notes the uses of a block that runs now. It is already marked as one that may do anything.
     fn note_in_block(&mut self) {
         match self.here.kind {
-            // It is a reserved word: only behind a dot it is a name.
+            // KILL is a reserved word: it is a name only after a dot.
             TokenKind::Word if self.here.word == Word::Kill && self.last.kind != TokenKind::Dot => {
                 self.facts.marks.add(Marks::KILLS);
             }
@@ -116,8 +116,8 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// What a word opens or closes, and whether a statement may begin behind it. None where the
-    /// words were passed already.
+    /// Notes the block that a word opens or closes. Returns whether a statement may begin after it; none if
+    /// the words were already passed.
     fn block_word(&mut self, blocks: &mut BlockNesting, start: Start) -> Option<Start> {
         let may_start = start != Start::No;
         Some(match self.here.word {
@@ -177,12 +177,12 @@ impl<W: Watcher> Scan<'_, W> {
         ]);
     }
 
-    /// Whether AS is followed by Oracle's declarations, not by the text of another language.
+    /// Whether Oracle's declarations follow AS, and not the text of another language.
     fn is_declaring(&self) -> bool {
         !matches!(self.ahead.kind, TokenKind::String | TokenKind::Dollar)
     }
 
-    /// Oracle's declarations between AS and BEGIN: their semicolons end nothing.
+    /// Passes Oracle's declarations between AS and BEGIN: their semicolons do not end the statement.
     fn declarations(&mut self) {
         self.step();
         while self.here.kind != TokenKind::End && self.here.word != Word::Begin {
@@ -191,7 +191,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 }
 
-/// Words that begin a routine's body of one statement; behind them IF is a function.
+/// Whether a word begins a routine's body of one statement. After it, IF is a function.
 const fn begins_body(word: Word) -> bool {
     matches!(
         word,

@@ -15,11 +15,11 @@ use crate::words::{Word, find_word};
 const ARGUMENT_TOKENS_MAX: usize = 256;
 
 impl<W: Watcher> Scan<'_, W> {
-    /// A word with a parenthesis behind it, where a table is expected or not.
+    /// Reads a word with a parenthesis after it. `is_table`: whether a table is expected here.
     pub fn call(&mut self, place: &mut QueryPosition, is_table: bool) {
         let token = self.here;
         let is_alias = self.is_behind_alias();
-        // In definitions stand defaults and conditions that are kept, and types.
+        // Definitions contain types, and defaults and conditions that are stored and do not run now.
         let is_called = !place.in_definitions;
         let may_be_stored =
             is_called && !is_alias && !self.is_built_in(is_table || place.expects_table);
@@ -37,8 +37,8 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Whether the server takes the call here for one of a built-in function, or for grammar, and never for one of a
-    /// stored function. That depends on blanks, on the number of arguments and on the place.
+    /// Whether the server takes the call here for a built-in function or for grammar, and never for a stored function.
+    /// That depends on spaces, on the number of arguments and on the place.
     fn is_built_in(&self, is_table: bool) -> bool {
         let name = self.here;
         if name.function == Function::None {
@@ -63,8 +63,8 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Whether a word that may also be the name of a stored function is grammar: such words stand behind a value or
-    /// a name, where no call can begin.
+    /// Whether a word that may also be the name of a stored function is grammar: after a value or a name, no call can
+    /// begin.
     fn is_grammar(&self, is_table: bool) -> bool {
         let is_behind_operand = || {
             let last = self.last;
@@ -93,7 +93,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Whether two arguments stand in the parenthesis ahead.
+    /// Whether the parenthesis ahead contains two arguments.
     fn has_two_arguments(&self) -> bool {
         let (mut depth, mut commas) = (0, 0);
         for token in self.tokens_ahead().skip(1).take(ARGUMENT_TOKENS_MAX) {
@@ -108,7 +108,7 @@ impl<W: Watcher> Scan<'_, W> {
         false
     }
 
-    /// The call of a built-in function whose first argument, or closing parenthesis, is here.
+    /// Reads the call of a built-in function; the current token is its first argument or the closing parenthesis.
     fn builtin_call(&mut self, name: Token) {
         let has_arguments = self.here.kind != TokenKind::Close;
         self.builtin(name.function, has_arguments);
@@ -124,7 +124,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// The name of a lock, if it is a plain string.
+    /// Notes the name of a lock, if it is a plain string.
     fn mention_lock(&mut self, role: Role) {
         let ends = matches!(self.ahead.kind, TokenKind::Comma | TokenKind::Close);
         let is_plain = self.here.kind == TokenKind::String && ends;
@@ -136,7 +136,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.mention(role, Span::default(), name);
     }
 
-    /// Notes a question where it stands.
+    /// Notes a question with its place.
     pub fn ask(&mut self, about: About, form: QuestionForm, span: Span) {
         let part = self.facts.statements.len() as u32;
         self.facts.ask(Question {
@@ -147,8 +147,8 @@ impl<W: Watcher> Scan<'_, W> {
         });
     }
 
-    /// A call by a quoted name. Most built-in functions can be called so, but not those that the
-    /// grammar knows: `` `now`() `` is a stored one.
+    /// Reads a call by a quoted name. Most built-in functions can be called that way, but not those that are
+    /// part of the grammar: `` `now`() `` calls a stored function.
     pub fn quoted_call(&mut self, name: Token) {
         let mut known = name;
         known.function = find_word(&name.span.name(self.text)).function_for(self.server);
@@ -169,7 +169,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.facts.mention(Role::Function, schema, name);
     }
 
-    /// What a built-in function uses and does.
+    /// Notes the uses and effects of a built-in function.
     pub fn builtin(&mut self, function: Function, has_arguments: bool) {
         let (uses, effects, access) = match function {
             Function::None | Function::Plain => return,

@@ -1,6 +1,6 @@
-//! What a statement changes for those behind it in the same command: the default schema, `sql_mode`, the client's
-//! character set. A server cuts a command into statements one by one, so it reads each as those before have left
-//! the session.
+//! Changes by a statement that affect later statements of the same command: the default schema, `sql_mode`, the
+//! client's character set. A server cuts a command into statements one by one, so it reads each statement with
+//! the session's state after the previous ones.
 
 use crate::charsets::Charset;
 use crate::doubts::Doubts;
@@ -12,16 +12,16 @@ use crate::set::{Assignment, Scope, Target, Value};
 use crate::span::Span;
 use crate::unquote::unquote;
 
-/// How the statements behind one are read.
+/// How the statements after this one are read.
 enum Reading {
     As(Flags),
-    /// Otherwise than before, and nobody knows how.
+    /// With other settings than before, which are not known.
     Unknown,
 }
 
 impl<W: Watcher> Scan<'_, W> {
-    /// Reads on behind a statement, which ends here, as a server does after it. `assigned` is how many assignments
-    /// stood before that statement.
+    /// Continues after a statement, which ends here, as a server does after it. `assigned` is the number of assignments
+    /// before that statement.
     pub fn follow(&mut self, assigned: usize) {
         match self.facts.kind {
             StatementKind::Set => self.follow_assignments(assigned),
@@ -109,7 +109,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// The rest may be read in several ways, if it has bytes that are read in several ways.
+    /// Notes a doubt if the remaining text has bytes that could be read in several ways.
     fn doubt_reading(&mut self) {
         let rest = self
             .text
@@ -120,7 +120,7 @@ impl<W: Watcher> Scan<'_, W> {
             self.doubts_behind.add(Doubts::READING);
             self.facts.marks.add(Marks::LOST);
         }
-        // What a call with a blank is then depends on the mode: a stored function may do more.
+        // The meaning of a call with a space depends on the mode. Assume a stored function, which may do more.
         self.ignore_space = false;
     }
 }

@@ -19,7 +19,7 @@ impl<W: Watcher> Scan<'_, W> {
         if object == Object::TemporaryTable {
             self.facts.effects.add(Effects::TEMPORARY_CREATED);
         }
-        // A temporary sequence does, too.
+        // CREATE TEMPORARY SEQUENCE commits too.
         if object != Object::TemporaryTable || self.here.word == Word::Sequence {
             self.commits();
         }
@@ -41,7 +41,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Goes to the word that says what it is about.
+    /// Goes to the word that names the kind of object, and returns that kind.
     fn object(&mut self) -> Object {
         let mut is_temporary = false;
         while !self.is_at_end() {
@@ -119,7 +119,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.mention_name(Role::TableWritten);
         let (uses, asked) = (self.facts.uses, self.facts.questions.len());
         self.body(&mut QueryPosition::of_definitions());
-        // Nothing of it runs now.
+        // The query of a view does not run now.
         self.facts.uses = uses;
         self.facts.questions.truncate(asked);
         self.facts.effects = Effects::TRANSACTION_ENDED;
@@ -187,7 +187,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.tokens_ahead().any(|token| token.word == Word::Do)
     }
 
-    /// ALTER TABLE t …; RENAME TO is noted, for t may be a temporary table.
+    /// ALTER TABLE t …; RENAME TO is noted, because t may be a temporary table.
     fn alter_table(&mut self) {
         self.mention_name(Role::TableWritten);
         while !self.is_at_end() {
@@ -204,8 +204,8 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Another table that ALTER TABLE names here, if it does: of a foreign key, a MERGE table, a sequence, one that is
-    /// exchanged with a partition.
+    /// Notes another table that ALTER TABLE names here, if any: of a foreign key, of a MERGE table, a sequence, or a
+    /// table that is exchanged with a partition.
     fn other_table(&mut self) {
         let is_call = self.ahead.kind == TokenKind::Open;
         let function = self.here.function;

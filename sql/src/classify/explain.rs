@@ -1,4 +1,4 @@
-//! EXPLAIN, DESCRIBE and ANALYZE: what they are of, and whether it runs.
+//! EXPLAIN, DESCRIBE and ANALYZE: which statement or table they explain, and whether the statement runs.
 
 use crate::doubts::Doubts;
 use crate::facts::{Access, Effects, Role};
@@ -84,8 +84,8 @@ impl<W: Watcher> Scan<'_, W> {
         self.skip_rest();
     }
 
-    /// A statement that is only planned changes no data. But planning evaluates what it takes for
-    /// constant, and derived tables: variables are set and locks taken, on both families.
+    /// Notes that the statement is only planned, which changes no data. But during planning both families evaluate
+    /// constant expressions and derived tables: that sets variables and takes locks.
     fn only_planned(&mut self, own: Effects) {
         const LOCKS: Effects = Effects::NAMED_LOCK_TAKEN
             .with(Effects::NAMED_LOCK_RELEASED)

@@ -1,4 +1,4 @@
-//! What statements are made of: tables, columns and clauses, anywhere inside a query.
+//! The parts of statements: tables, columns and clauses, anywhere inside a query.
 
 use crate::classify::QueryPosition;
 use crate::facts::{Access, Effects, Marks, Role};
@@ -11,7 +11,7 @@ use crate::system_tables::of_table;
 use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {
-    /// Any tokens to the end of the statement, noting tables, calls and variables.
+    /// Reads any tokens to the end of the statement, and notes tables, calls and variables.
     pub fn body(&mut self, place: &mut QueryPosition) {
         let outside = self.common.len();
         self.walk(place, outside);
@@ -20,7 +20,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// The same; common tables up to `outside` are those of queries around.
+    /// Reads the tokens for [`Self::body`]. Common tables up to `outside` belong to outer queries.
     #[inline(always)] // it has one caller
     fn walk(&mut self, place: &mut QueryPosition, outside: usize) {
         loop {
@@ -68,7 +68,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// A parenthesis has closed: common tables of a query inside it are no longer seen.
+    /// Removes the common tables of a query whose parenthesis has closed.
     #[cold]
     fn leave_query(&mut self, depth: u32, outside: usize) {
         let own = self.common.get(outside..).unwrap_or_default();
@@ -76,7 +76,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.common.truncate(outside + kept);
     }
 
-    /// `{d '…'}`, `{fn now()}`, `{oj t LEFT JOIN u …}`: the word says nothing.
+    /// `{d '…'}`, `{fn now()}`, `{oj t LEFT JOIN u …}`: the first word is ignored.
     fn odbc_escape(&mut self) {
         self.advance();
         if self.here.kind == TokenKind::Word {
@@ -103,7 +103,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Passes a word, as a call when a parenthesis follows.
+    /// Passes a word, as a call if a parenthesis follows.
     #[inline]
     fn call_or_pass(&mut self, place: &mut QueryPosition) {
         let word = self.here.word;
@@ -166,7 +166,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.call_or_pass(place);
     }
 
-    /// WITH of a query, not of WITH ROLLUP, WITH QUERY EXPANSION and the like.
+    /// Whether this WITH begins a query, and is not WITH ROLLUP, WITH QUERY EXPANSION and similar ones.
     fn is_with_clause(&self) -> bool {
         let third = self.third();
         self.ahead.word == Word::Recursive
@@ -186,7 +186,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.advance();
     }
 
-    /// FOR UPDATE, FOR SHARE; and FOR of index hints and of MariaDB's history.
+    /// FOR UPDATE, FOR SHARE; and FOR of index hints and of MariaDB's temporal tables.
     fn for_clause(&mut self, place: &mut QueryPosition) {
         self.advance();
         match self.here.word {
@@ -242,7 +242,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// A table where one is expected.
+    /// Reads a table at a place where one is expected.
     fn table(&mut self, place: &mut QueryPosition) {
         if self.here.kind == TokenKind::Word && self.ahead.kind == TokenKind::Open {
             place.expects_table = false;
@@ -263,7 +263,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// A reserved word with a dot behind it: the dot belongs to a table, `FROM .t`.
+    /// Whether a reserved word with a dot after it is before a table: in `FROM .t` the dot belongs to the table.
     #[inline]
     fn is_in_front_of_table(&self) -> bool {
         let is_word = matches!(
@@ -273,7 +273,7 @@ impl<W: Watcher> Scan<'_, W> {
         is_word || self.here.word == Word::Reserved && self.is_at_references()
     }
 
-    /// Whether a name is one of a common table. MySQL may tell capitals from small letters.
+    /// Whether a name is that of a common table. In MySQL the case of letters may matter.
     #[cold]
     fn is_common_table(&self, name: Span) -> bool {
         let name = name.name(self.text);
@@ -312,7 +312,7 @@ impl<W: Watcher> Scan<'_, W> {
                 .eq_ignore_ascii_case(b"references")
     }
 
-    /// A quoted or qualified name: a table where one is expected, a column, or the call of a stored
+    /// Reads a quoted or qualified name: a table if one is expected, a column, or the call of a stored
     /// function.
     fn name(&mut self, place: &mut QueryPosition) {
         if place.expects_table {
@@ -346,13 +346,13 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// Behind AS or a parenthesis a name is an alias, and what follows in parentheses its columns.
+    /// Whether a name here is an alias, because it follows AS or a parenthesis. Its columns may follow in parentheses.
     pub fn is_behind_alias(&self) -> bool {
         self.last.word == Word::As || self.last.kind == TokenKind::Close
     }
 }
 
-/// Words that may stand between FROM, JOIN or UPDATE and the table.
+/// Whether a word may be between FROM, JOIN or UPDATE and the table.
 const fn is_before_table(word: Word) -> bool {
     matches!(
         word,

@@ -1,4 +1,4 @@
-//! Queries and changes of data: their beginnings. What stands inside is `expression`'s.
+//! The beginnings of queries and of changes of data. The module `expression` reads the rest.
 
 use crate::classify::QueryPosition;
 use crate::facts::{Access, Effects, Marks, Role};
@@ -9,11 +9,11 @@ use crate::span::Span;
 use crate::uses::Uses;
 use crate::words::Word;
 
-/// Common tables that are told from tables: each table is compared with all of them.
+/// The largest number of common tables that are kept, because each table is compared with all of them.
 const COMMON_TABLES_MAX: usize = 64;
 
 impl<W: Watcher> Scan<'_, W> {
-    /// SELECT, VALUES, TABLE, and whatever stands behind WITH.
+    /// SELECT, VALUES, TABLE, and the statement after WITH.
     pub fn query(&mut self) {
         self.facts.at_least(Access::Read);
         if self.here.word == Word::With {
@@ -93,7 +93,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.body(&mut QueryPosition::of_written_tables());
     }
 
-    /// DELETE. The names in front of FROM are names or aliases of tables behind it.
+    /// DELETE. The names before FROM are names or aliases of the tables after it.
     pub fn delete(&mut self) {
         self.advance();
         self.facts.kind = StatementKind::Delete;
@@ -150,7 +150,7 @@ impl<W: Watcher> Scan<'_, W> {
 
     /// WITH [RECURSIVE] name [(columns)] AS (query) [, …]
     ///
-    /// A name is seen by the queries behind its own, and by its own where that may be recursive.
+    /// A common table is visible to the queries after its own query, and with RECURSIVE to its own query too.
     pub fn with_clause(&mut self, depth: u32) {
         self.facts.marks.add(Marks::WITH);
         self.advance();
@@ -177,13 +177,13 @@ impl<W: Watcher> Scan<'_, W> {
     }
 
     fn see_common_table(&mut self, name: Span, depth: u32) {
-        // More are taken for tables.
+        // Further common tables count as tables.
         if self.common.len() < COMMON_TABLES_MAX {
             self.common.push(CommonTable { name, depth });
         }
     }
 
-    /// A query in parentheses that are here.
+    /// Reads a query in parentheses, if one opens here.
     fn nested_query(&mut self) {
         if !self.take_kind(TokenKind::Open) {
             return;

@@ -1,23 +1,23 @@
-//! Where in a query a token stands: in a list of tables, in a function's arguments, in definitions.
+//! The position of a token in a query: in a list of tables, in a function's arguments, in definitions.
 
 use crate::facts::Role;
 
-/// Where the walk stands in the parentheses of a query. One bit a level; levels below the 63rd
-/// share theirs.
+/// The position in the parentheses of a query. Each level has one bit; levels deeper than the 63rd
+/// share a bit.
 #[derive(Default)]
 pub(crate) struct QueryPosition {
     depth: u32,
-    /// Levels in a list of tables, where a comma is followed by another.
+    /// Levels in a list of tables, in which another table follows a comma.
     lists: u64,
-    /// Levels that are the arguments of a function, where FROM names no table.
+    /// Levels that are the arguments of a function, in which no table follows FROM.
     arguments: u64,
     /// Levels whose tables are written.
     writes: u64,
     /// A table comes next.
     pub expects_table: bool,
-    /// Definitions of columns: what looks like a call is a type or a key.
+    /// Inside definitions of columns, in which a word with parentheses is a type or a key and not a call.
     pub in_definitions: bool,
-    /// Rows of VALUES, so far of nothing but values.
+    /// Inside rows of VALUES that contain only values so far.
     pub in_rows: bool,
     /// Ends before the parenthesis that it did not open.
     pub is_nested: bool,
@@ -39,7 +39,7 @@ impl QueryPosition {
         }
     }
 
-    /// In a query in parentheses, of which the first is passed.
+    /// In a query in parentheses, after the opening parenthesis.
     pub fn of_nested_query() -> Self {
         Self {
             is_nested: true,
@@ -55,7 +55,7 @@ impl QueryPosition {
         }
     }
 
-    /// Where tables come next that a statement writes.
+    /// Before the tables that a statement writes.
     pub fn of_written_tables() -> Self {
         Self {
             lists: 1,
@@ -79,7 +79,7 @@ impl QueryPosition {
         self.depth == 0
     }
 
-    /// A parenthesis, of a function's arguments or not.
+    /// Opens a parenthesis. `of_function`: whether it contains a function's arguments.
     pub fn open(&mut self, of_function: bool) {
         let goes_on = self.expects_table;
         let writes = self.writes & self.bit() != 0;
@@ -111,7 +111,7 @@ impl QueryPosition {
         self.expects_table = self.lists & self.bit() != 0;
     }
 
-    /// SELECT: what was said of this level is over.
+    /// Begins a SELECT: clears the state of this level.
     pub fn select(&mut self) {
         let bit = self.bit();
         self.lists &= !bit;
@@ -121,13 +121,13 @@ impl QueryPosition {
         self.in_definitions = false;
     }
 
-    /// A list of tables begins, as behind FROM.
+    /// Begins a list of tables, as after FROM.
     pub fn begin_tables(&mut self) {
         self.lists |= self.bit();
         self.expects_table = true;
     }
 
-    /// … and ends.
+    /// Ends a list of tables.
     pub fn end_tables(&mut self) {
         self.lists &= !self.bit();
         self.expects_table = false;
@@ -141,7 +141,7 @@ impl QueryPosition {
         self.arguments & self.bit() != 0
     }
 
-    /// What a table that is named here is there for.
+    /// Returns the role of a table that is named here.
     pub const fn role(&self) -> Role {
         if self.writes & self.bit() != 0 {
             Role::TableWritten

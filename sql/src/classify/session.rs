@@ -34,7 +34,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// The text to prepare; whatever else is there (MariaDB takes expressions) is only looked at.
+    /// Reads the text to prepare. In an expression (MariaDB) only names and calls are noted.
     fn prepared_text(&mut self) {
         let text = self.here.span;
         let is_text = matches!(self.here.kind, TokenKind::String | TokenKind::UserVariable);
@@ -76,7 +76,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.sets_variables = false;
     }
 
-    /// EXECUTE of a statement that is named Immediate.
+    /// Whether EXECUTE runs a statement with the name Immediate.
     fn is_statement_name(&self) -> bool {
         self.ahead.word == Word::Using
             || matches!(self.ahead.kind, TokenKind::End | TokenKind::Semicolon)

@@ -1,4 +1,4 @@
-//! SHOW: where it must be asked.
+//! SHOW: what it shows, and so which backend must answer it.
 
 use crate::classify::QueryPosition;
 use crate::facts::{Access, Role};
@@ -41,7 +41,7 @@ impl<W: Watcher> Scan<'_, W> {
         if show == Show::Schema {
             self.shown_table();
         }
-        // FROM names a table or schema here in its own way.
+        // FROM has another meaning in SHOW: only the condition after WHERE is read as a query.
         while !self.is_at_end() && self.here.word != Word::Where {
             self.advance();
         }
@@ -62,7 +62,7 @@ impl<W: Watcher> Scan<'_, W> {
             Word::Grants => Show::Grants,
             Word::Create if self.ahead.word == Word::User => Show::Grants,
             Word::Open | Word::Analyze | Word::Explain => Show::Server,
-            // A replica holds events disabled, and shows them so.
+            // On a replica, events are disabled and are shown as disabled.
             Word::Events => Show::Server,
             Word::Create if self.ahead.word == Word::Event => Show::Server,
             Word::Create
@@ -98,7 +98,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// What has no keyword of its own.
+    /// Returns what SHOW shows for a word that is no keyword here.
     fn shown_by_name(&self) -> Show {
         let name = self.here.span.of(self.text);
         match name.to_ascii_lowercase().as_slice() {
@@ -108,7 +108,7 @@ impl<W: Watcher> Scan<'_, W> {
         }
     }
 
-    /// The table of SHOW CREATE TABLE, SHOW COLUMNS FROM, SHOW INDEX FROM.
+    /// Notes the table of SHOW CREATE TABLE, SHOW COLUMNS FROM, SHOW INDEX FROM.
     fn shown_table(&mut self) {
         match self.advance().word {
             Word::Create if matches!(self.here.word, Word::Table | Word::View | Word::Sequence) => {

@@ -111,7 +111,7 @@ impl<W: Watcher> Scan<'_, W> {
         self.skip_rest();
     }
 
-    /// READ ONLY, READ WRITE, ISOLATION LEVEL … of SET TRANSACTION, each by `note`.
+    /// Reads READ ONLY, READ WRITE, ISOLATION LEVEL … of SET TRANSACTION, and calls `note` for each.
     pub fn characteristics(&mut self, mut note: impl FnMut(&mut Self, Characteristic)) {
         loop {
             let start = self.here.span;
@@ -141,7 +141,7 @@ impl<W: Watcher> Scan<'_, W> {
     }
 }
 
-/// One of what SET TRANSACTION sets.
+/// A property that SET TRANSACTION sets.
 pub(crate) enum Characteristic {
     Mode(AccessMode),
     /// The level's words.

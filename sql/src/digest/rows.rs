@@ -1,4 +1,4 @@
-//! Rows that look alike are written once: `VALUES (...), ...`.
+//! Rows with the same normalised text are written once: `VALUES (...), ...`.
 
 use crate::lexer::{Token, TokenKind};
 use crate::words::Word;
@@ -7,16 +7,16 @@ use crate::words::Word;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rows {
     is_active: bool,
-    /// The depth that rows stand at.
+    /// The nesting depth of the rows.
     depth: u32,
-    /// Where in the text the row begins that is being written.
+    /// The position in the text at which the current row begins.
     start: usize,
-    /// The word ROW begins it.
+    /// Whether the current row begins with the word ROW.
     has_word: bool,
-    /// The last row that was written out, `from..to`; empty at first.
+    /// The last row that was written, `from..to`; empty at first.
     from: usize,
     to: usize,
-    /// One behind the dots that stand for rows like it; 0 if there are none.
+    /// The position after the dots that replace equal rows; 0 if there are none.
     dots: usize,
 }
 
@@ -26,7 +26,7 @@ impl Rows {
         token.kind == TokenKind::Open || token.word == Word::Row
     }
 
-    /// Rows begin behind VALUES.
+    /// Notes that rows begin after VALUES.
     pub fn begin(&mut self, depth: u32) {
         *self = Self {
             is_active: true,
@@ -35,13 +35,13 @@ impl Rows {
         };
     }
 
-    /// The word ROW is about to be written.
+    /// Notes that the word ROW is written next.
     pub fn row(&mut self, at: usize) {
         self.start = at;
         self.has_word = true;
     }
 
-    /// A parenthesis is about to be written at `at`.
+    /// Notes that a parenthesis is written next, at `at`.
     pub fn open(&mut self, depth: u32, at: usize, of_in_with_rows: bool) {
         if self.is_active && depth == self.depth && !self.has_word {
             self.start = at;
@@ -51,7 +51,7 @@ impl Rows {
         }
     }
 
-    /// A parenthesis was closed, down to `depth`: drops the row if it is like the last one.
+    /// Notes that a parenthesis was closed, down to `depth`. Removes the row if it is equal to the last one.
     pub fn close(&mut self, depth: u32, text: &mut Vec<u8>) {
         if !self.is_active || depth != self.depth {
             self.is_active &= depth >= self.depth;
@@ -69,7 +69,7 @@ impl Rows {
         }
     }
 
-    /// A token was written; anything but commas and rows ends them.
+    /// Notes a written token. A token other than a comma or a part of a row ends the rows.
     pub fn pass(&mut self, token: Token, last: Token, depth: u32) {
         if !self.is_active || depth != self.depth {
             return;

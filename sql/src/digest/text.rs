@@ -1,4 +1,4 @@
-//! Where a digest has spaces.
+//! The spaces in a digest's text.
 
 use super::Digest;
 use crate::functions::Function;
@@ -6,7 +6,7 @@ use crate::lexer::{Token, TokenKind};
 use crate::words::Word;
 
 impl Digest {
-    /// Writes the space in front of a token, if there is to be one, and the semicolon that is due.
+    /// Writes the space before a token, if one is needed, and before that a pending semicolon.
     #[inline(always)]
     pub(super) fn space(&mut self, token: Token) {
         if self.state.semicolon_due {
@@ -37,7 +37,7 @@ impl Digest {
     }
 }
 
-/// A word with a parenthesis behind it that belongs to it: `f(…)`, `t(…)`, `VARCHAR(…)`.
+/// Whether a parenthesis after this word belongs to it: `f(…)`, `t(…)`, `VARCHAR(…)`.
 fn is_called(word: Token) -> bool {
     let is_function = word.function != Function::None;
     let is_clause = matches!(word.word, Word::Values | Word::Value | Word::In);

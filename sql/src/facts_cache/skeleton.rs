@@ -1,7 +1,8 @@
-//! A statement's text without its plain values: the same for statements that differ in these values only.
+//! The skeleton of a statement: its text without plain values. Statements that differ only in these values have the
+//! same skeleton.
 //!
-//! A value is plain if the lexer takes it for one token wherever the same text stands around it: the digits of an
-//! integer, or a string of ASCII without quotes and backslashes, between spaces, parentheses, commas and comparisons.
+//! A plain value is one token for the lexer in every text with the same surroundings: the digits of an integer, or a
+//! string of ASCII without quotes and backslashes, between spaces, parentheses, commas and comparisons.
 
 use std::hash::Hasher;
 
@@ -12,10 +13,10 @@ use crate::eight::{between, eight_of};
 use crate::lexer::{Lexer, TokenKind};
 use crate::span::Span;
 
-/// A longer text is not compared with others.
+/// A longer text is not cached.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// A text with more values is not compared with others.
+/// A text with more values is not cached.
 const VALUES_MAX: usize = 64;
 
 /// A plain value in a text.
@@ -23,23 +24,23 @@ const VALUES_MAX: usize = 64;
 pub(super) struct PlainValue {
     /// A number or a string.
     kind: TokenKind,
-    /// So many bytes of the text that are no value stand before it.
+    /// The number of bytes before it that belong to no value.
     offset: u32,
-    /// Where it stands.
+    /// Its range in the text.
     pub span: Span,
 }
 
-/// What a text is besides its plain values, and where these stand. Reused from one text to the next.
+/// A text without its plain values, and the ranges of these. Reused for the next text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skeleton {
-    /// All bytes that belong to no plain value.
+    /// All bytes that do not belong to a plain value.
     rest: Vec<u8>,
     /// The plain values, in order.
     pub values: Vec<PlainValue>,
 }
 
 impl Skeleton {
-    /// Reads a text. False: the text is not compared with others.
+    /// Reads a text. False: the text cannot be cached.
     pub fn read(&mut self, text: &[u8]) -> bool {
         self.rest.clear();
         self.values.clear();
@@ -79,14 +80,14 @@ impl Skeleton {
         self.values.len() <= VALUES_MAX
     }
 
-    /// A hash of what is no value.
+    /// Returns a hash of the bytes outside of values.
     pub fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         hasher.write(&self.rest);
         hasher.finish()
     }
 
-    /// Whether two texts differ in their plain values only.
+    /// Whether two texts differ only in their plain values.
     pub fn is_like(&self, other: &Self) -> bool {
         let is_same = |one: &PlainValue, other: &PlainValue| {
             one.offset == other.offset && one.kind == other.kind
@@ -97,10 +98,10 @@ impl Skeleton {
             && pairs.all(|(one, other)| is_same(one, other))
     }
 
-    /// Whether each value is a token of its own in the text that was read, and nothing in the text makes the bytes
-    /// of a value count beyond it.
+    /// Whether each value is a token of its own in the text, and no other token depends on the bytes
+    /// of a value.
     pub fn is_sure(&self, text: &[u8], mut tokens: Lexer<'_>) -> bool {
-        // A dollar may begin a string that ends where its tag comes again. A comment may end in a value, for some.
+        // A dollar may begin a string that ends at its second tag. For some servers, a comment may end inside a value.
         let is_unsure = memchr::memchr(b'$', &self.rest).is_some()
             || memchr::memmem::find(text, b"/*").is_some();
         let is_token = |value: &PlainValue| {
@@ -109,14 +110,14 @@ impl Skeleton {
         text.is_ascii() && !is_unsure && self.values.iter().all(is_token)
     }
 
-    /// The memory that it has, without what is spare.
+    /// Frees unused memory.
     pub fn fit(&mut self) {
         self.rest.shrink_to_fit();
         self.values.shrink_to_fit();
     }
 }
 
-/// The first digit or quote from `at` on.
+/// Returns the position of the first digit or quote from `at` on, and that byte.
 #[inline]
 fn digit_or_quote(text: &[u8], mut at: usize) -> Option<(usize, u8)> {
     while let Some(eight) = text.get(at..).and_then(eight_of) {
@@ -142,8 +143,8 @@ fn behind_digits(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Behind a string that begins at `at`, if nothing in it has to be looked at: neither a backslash nor a character beyond
-/// ASCII.
+/// Returns the position after a string that begins at `at`; none if it contains a backslash or a character that is
+/// not ASCII.
 #[inline]
 fn behind_string(text: &[u8], at: usize) -> Option<usize> {
     let content = text.get(at + 1..)?;
@@ -152,7 +153,7 @@ fn behind_string(text: &[u8], at: usize) -> Option<usize> {
     is_plain.then_some(at + length + 2)
 }
 
-/// Whether the byte before a value is one behind which a value begins.
+/// Whether a plain value may begin after the byte before `start`.
 #[inline]
 fn may_stand_before(text: &[u8], start: usize) -> bool {
     let before = start.checked_sub(1).and_then(|at| text.get(at));
@@ -162,7 +163,7 @@ fn may_stand_before(text: &[u8], start: usize) -> bool {
     )
 }
 
-/// Whether a value ends before this byte, whatever it is.
+/// Whether any value ends before the byte at `end`.
 #[inline]
 fn may_stand_behind(text: &[u8], end: usize) -> bool {
     matches!(

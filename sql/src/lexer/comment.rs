@@ -1,4 +1,4 @@
-//! Comments, and those that are none: `/*! … */`, `/*!50001 … */`, `/*M! … */`, `/*+ … */`.
+//! Comments, executable comments and hints: `/*! … */`, `/*!50001 … */`, `/*M! … */`, `/*+ … */`.
 
 use memchr::memchr;
 
@@ -22,7 +22,7 @@ impl Lexer<'_> {
         self.take_to(TokenKind::Comment, end)
     }
 
-    /// Division or the beginning of a comment; none when its content is code.
+    /// Division or the beginning of a comment; none if its content is code.
     pub(super) fn slash(&mut self) -> Option<Token> {
         if self.peek(1) != b'*' {
             return Some(self.take(TokenKind::Operator, 1));
@@ -55,7 +55,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Where a comment ends whose content begins at `at`.
+    /// Returns the end of a comment whose content begins at `at`.
     fn behind_comment(&self, mut at: usize) -> Option<usize> {
         loop {
             let rest = self.text.get(at..)?;
@@ -68,10 +68,10 @@ impl Lexer<'_> {
         }
     }
 
-    /// A comment that servers from some version on execute.
+    /// A comment that servers execute from some version on.
     fn executable(&mut self, opening: usize, for_mariadb: bool) -> Option<Token> {
         if for_mariadb && matches!(self.flags.server, Server::MySql(_)) {
-            // To MySQL it is a comment like any other: comments inside it do not nest.
+            // For MySQL it is an ordinary comment: comments inside it do not nest.
             return Some(self.comment(TokenKind::Comment));
         }
         let version = self.version(self.at + opening);
@@ -86,7 +86,7 @@ impl Lexer<'_> {
     }
 
     fn enter(&mut self, region: Region) {
-        // Who skips the outer comment skips to another end than who executes it.
+        // A server that skips the outer comment finds another end of it than a server that executes it.
         self.is_lost |= self.region == Region::Maybe;
         self.is_conditional |= region == Region::Maybe;
         self.region = region;
@@ -104,8 +104,8 @@ impl Lexer<'_> {
         self.flags.server.gate(version.number, for_mariadb)
     }
 
-    /// Five or six digits at `at`; otherwise no version. MySQL takes the sixth for a part of the
-    /// version only in front of a space.
+    /// Reads five or six digits at `at`; otherwise there is no version. For MySQL the sixth digit is a part of
+    /// the version only if a space follows.
     fn version(&self, at: usize) -> Version {
         let text = self.text.get(at..).unwrap_or_default();
         let mut digits = text
@@ -152,8 +152,8 @@ impl Lexer<'_> {
         self.unterminated(TokenKind::Comment)
     }
 
-    /// Notes a token that some servers would cut elsewhere: it began in a comment that they skip
-    /// and runs over that comment's end.
+    /// Notes a token that some servers would cut at another place: it begins in a comment that they skip
+    /// and goes past that comment's end.
     pub(super) fn check_region(&mut self, start: usize, end: usize) {
         if self.region == Region::Maybe {
             let inside = self.text.get(start..end).unwrap_or_default();

@@ -18,7 +18,7 @@ impl Lexer<'_> {
         self.enclosed(kind, end)
     }
 
-    /// A name whose quote stands `opening` bytes from here. Backslashes mean nothing in it.
+    /// A name whose quote is `opening` bytes from here. Backslashes have no meaning in it.
     pub(super) fn quoted(&mut self, opening: usize, kind: TokenKind) -> Token {
         let quote = self.peek(opening);
         let end = self.behind_quote(self.at + opening + 1, quote, false);
@@ -39,7 +39,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// One behind the quote that ends what goes on at `at`. Doubled quotes do not end it.
+    /// Returns the position after the closing quote, for a content from `at` on. Doubled quotes do not close.
     fn behind_quote(&self, mut at: usize, quote: u8, escapes: bool) -> Option<usize> {
         if self.letters.has_pairs {
             return self.behind_quote_in_pairs(at, quote, escapes);
@@ -62,7 +62,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The same where a backslash or backtick may be the second byte of a character.
+    /// Returns the same as [`Self::behind_quote`] if a backslash or backtick may be the second byte of a character.
     #[cold]
     fn behind_quote_in_pairs(&self, mut at: usize, quote: u8, escapes: bool) -> Option<usize> {
         loop {
@@ -78,10 +78,10 @@ impl Lexer<'_> {
         }
     }
 
-    /// `$$…$$` and `$tag$…$tag$` where a server knows them, otherwise a word.
+    /// `$$…$$` and `$tag$…$tag$` if the server knows them, otherwise a word.
     ///
-    /// MySQL 9 takes a tag that does not come again for an error, older servers take it for a name:
-    /// it is not looked for again, so that a text full of them takes no longer to read.
+    /// A tag without a second tag is an error in MySQL 9 and a name in older servers. After one such tag, no
+    /// second tag is searched for any more, so that a text full of them does not take long to read.
     pub(super) fn dollar(&mut self) -> Token {
         let is_known = match self.flags.server {
             Server::MariaDb(_) => return self.word(),
@@ -162,7 +162,7 @@ impl Lexer<'_> {
         at
     }
 
-    /// Where the exponent ends whose `e` stands at `at`, if it is one.
+    /// Returns the end of the exponent whose `e` is at `at`; none if it is no exponent.
     fn exponent_end(&self, at: usize) -> Option<usize> {
         let sign = matches!(self.text.get(at + 1), Some(b'+' | b'-'));
         let digits = at + 1 + usize::from(sign);
@@ -170,7 +170,7 @@ impl Lexer<'_> {
         (end > digits).then_some(end)
     }
 
-    /// `0x…` and `0b…`, in lower case only and with nothing of a name behind.
+    /// Returns the end of `0x…` or `0b…`, in lower case only and not followed by a byte of a name.
     fn prefixed_number(&self) -> Option<usize> {
         let is_digit: fn(&u8) -> bool = match (self.peek(0), self.peek(1)) {
             (b'0', b'x') => u8::is_ascii_hexdigit,

@@ -1,8 +1,8 @@
-//! Long lists of values, passed without a token each: `(1, 2, 3 …)`, `(1, 'a'), (2, 'b') …`.
+//! Skips long lists of values without a token for each value: `(1, 2, 3 …)`, `(1, 'a'), (2, 'b') …`.
 //!
-//! What is passed changes neither facts nor digest, since lists of two values or two rows and more
-//! are alike for both. Anything but plain values, commas and spaces ends the skipping: the lexer
-//! goes on in front of it.
+//! The skipped values change neither facts nor digest, because both are the same for any list of at least two
+//! values or two rows. Skipping ends before the first byte that is not part of a plain value, a comma or a
+//! space; the lexer goes on there.
 
 use memchr::memchr2;
 
@@ -10,7 +10,7 @@ use super::{Lexer, Region};
 use crate::work;
 
 impl Lexer<'_> {
-    /// Behind a value and a comma: passes as many `value,` as there are.
+    /// After a value and a comma: skips all following `value,`.
     pub(crate) fn skip_values(&mut self) {
         if self.region != Region::Plain {
             return;
@@ -23,8 +23,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Behind a row of at least two values and a comma: passes as many `(value, value …),` as there
-    /// are.
+    /// After a row of at least two values and a comma: skips all following
+    /// `(value, value …),`.
     pub(crate) fn skip_rows(&mut self) {
         if self.region != Region::Plain {
             return;
@@ -49,7 +49,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// One behind this byte, which may have spaces in front.
+    /// Returns the position after this byte, which may have spaces before it.
     #[inline]
     fn behind(&self, at: usize, byte: u8) -> Option<usize> {
         let at = self.behind_spaces(at);
@@ -64,7 +64,7 @@ impl Lexer<'_> {
         at
     }
 
-    /// Behind a plain value: a number, a string, NULL; with spaces in front.
+    /// Returns the position after a plain value, which may have spaces before it: a number, a string, NULL.
     #[inline]
     fn behind_value(&self, at: usize) -> Option<usize> {
         let at = self.behind_spaces(at);
@@ -95,7 +95,7 @@ impl Lexer<'_> {
         at
     }
 
-    /// Behind a string without doubled quotes, backslashes, or another string behind it.
+    /// Returns the position after a string without doubled quotes and backslashes, which no other string follows.
     #[inline]
     fn behind_string(&self, at: usize) -> Option<usize> {
         let rest = self.text.get(at..)?;

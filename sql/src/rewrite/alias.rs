@@ -1,5 +1,5 @@
-//! The walk that replaces parts of a text and gives the columns they stand in the names that the
-//! servers would have made of the text before: that of the whole item of the select list.
+//! The pass that replaces parts of a text. Columns with a replaced part get the name that the servers would
+//! have given them before: the original text of the whole item of the select list.
 
 use super::column::Column;
 use crate::flags::Flags;
@@ -7,10 +7,10 @@ use crate::lexer::{Lexer, Token, TokenKind};
 use crate::span::Span;
 use crate::words::Word;
 
-/// Columns of queries nested deeper get no names.
+/// The deepest nesting of queries whose columns get names.
 const LEVELS_MAX: usize = 64;
 
-/// A text that is written anew.
+/// The writer of the new text.
 pub(super) struct Writer<'a> {
     text: &'a [u8],
     flags: Flags,
@@ -18,11 +18,11 @@ pub(super) struct Writer<'a> {
     /// The token that comes next.
     ahead: Token,
     out: Vec<u8>,
-    /// So much of the text is written, or replaced.
+    /// The number of bytes of the original text that are written or replaced.
     written: usize,
-    /// Where the last token or comment ended.
+    /// The end of the last token or comment.
     end: u32,
-    /// The select lists that are open, by parentheses; none where a level is in no such list.
+    /// The open select list of each level of parentheses; none if the level is not in a select list.
     levels: Vec<Option<Column>>,
     /// Parentheses open below the last level.
     deeper: u32,
@@ -45,14 +45,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts a value in place of what stands at `span`, which lies behind the last one.
+    /// Replaces the text at `span` by a value. `span` must be after the previous one.
     pub fn replace(&mut self, span: Span, value: &[u8]) {
         while self.ahead.kind != TokenKind::End && self.ahead.span.start < span.start {
             self.step();
         }
         self.check_gap();
         self.write_to(span.start as usize);
-        // `SELECT@@identity` is as good as with a space.
+        // `SELECT@@identity` is valid without a space, but the value needs one.
         let letters = self.flags.charset.letters(self.flags.server);
         if self.out.last().is_some_and(|byte| letters.is_word(*byte)) {
             self.out.push(b' ');
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The new text, or none where nothing was replaced.
+    /// Returns the new text; none if nothing was replaced.
     pub fn finish(mut self) -> Option<Vec<u8>> {
         if self.written == 0 {
             return None;
@@ -91,7 +91,7 @@ impl<'a> Writer<'a> {
         self.written = self.written.max(end);
     }
 
-    /// Goes one token on and returns the one that was ahead.
+    /// Goes to the next token and returns the passed one.
     fn advance(&mut self) -> Token {
         self.check_gap();
         let token = self.ahead;
@@ -100,8 +100,8 @@ impl<'a> Writer<'a> {
         token
     }
 
-    /// Notes the marks of executable comments in front of the token ahead: of those a column's
-    /// name has only the content.
+    /// Notes the marks of executable comments before the token ahead: a column's name contains only
+    /// the content of such comments.
     fn check_gap(&mut self) {
         let gap = self.end as usize..self.ahead.span.start as usize;
         if self.text.get(gap).unwrap_or_default().contains(&b'*') {
@@ -111,7 +111,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Goes one token on.
+    /// Passes one token and notes it for the columns.
     fn step(&mut self) {
         let token = self.advance();
         match (token.kind, token.word) {
@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Ends a column, and the list, and tells whether there was one.
+    /// Ends a column and its list. Returns whether there was one.
     fn end_column(&mut self) -> bool {
         let Some(column) = self.levels.last_mut().and_then(Option::take) else {
             return false;
@@ -206,7 +206,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a select list is over where this word stands outside parentheses.
+/// Whether this word ends a select list if it is outside parentheses.
 const fn ends_list(word: Word) -> bool {
     matches!(
         word,

@@ -1,42 +1,42 @@
-//! One item of a select list: where it begins and ends, and whether it has a name of its own.
+//! One item of a select list: its range, and whether it has an alias.
 
 use crate::lexer::{Token, TokenKind};
 use crate::span::Span;
 use crate::words::Word;
 
-/// Servers cut longer names.
+/// The longest name of a column; servers cut longer names.
 const NAME_BYTES_MAX: u32 = 256;
 
-/// An item, as far as it has been seen.
+/// An item, up to the current token.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Column {
     span: Span,
     last: Token,
     before_last: Token,
-    /// A part of it was replaced.
+    /// Whether a part of it was replaced.
     is_replaced: bool,
-    /// `AS` stands outside all parentheses.
+    /// Whether it has `AS` outside all parentheses.
     has_as: bool,
     has_case: bool,
-    /// Marks of an executable comment stand in it: a server names it by what is between them.
+    /// Whether it contains marks of an executable comment, which a server leaves out of its name.
     is_torn: bool,
-    /// … or behind what has been seen of it.
+    /// Whether such marks follow the part that was read so far.
     is_cut: bool,
 }
 
 impl Column {
-    /// Marks of an executable comment stand here. In front of the item and behind it they do not
-    /// matter.
+    /// Notes marks of an executable comment at this place. They do not matter before the item or after
+    /// it.
     pub const fn cut(&mut self) {
         self.is_cut = !self.span.is_empty();
     }
 
-    /// A part of it is replaced, outside all parentheses or within.
+    /// Notes that a part of it is replaced, outside or inside parentheses.
     pub const fn replaced(&mut self) {
         self.is_replaced = true;
     }
 
-    /// A token outside all parentheses, or the parenthesis itself.
+    /// Notes a token outside all parentheses, or the parenthesis itself.
     pub fn note(&mut self, token: Token, text: &[u8]) {
         if self.span.is_empty() && is_modifier(token, text) {
             return;
@@ -56,8 +56,8 @@ impl Column {
         }
     }
 
-    /// Where it stands, if a part of it was replaced and it has no name: then the servers take its
-    /// text for one. In doubt it has a name, for a second one would be an error.
+    /// Returns its range, if a part of it was replaced and it has no alias: the servers would use its text as its
+    /// name. In doubt it counts as having an alias, because a second alias would be an error.
     pub fn unnamed(&self) -> Option<Span> {
         let length = self.span.end - self.span.start;
         let is_plain = !self.is_torn && length <= NAME_BYTES_MAX;
@@ -65,7 +65,7 @@ impl Column {
         (self.is_replaced && is_plain && !is_named).then_some(self.span)
     }
 
-    /// Whether the last token may be a name that is given to what stands before it.
+    /// Whether the last token may be an alias of the text before it.
     fn may_end_in_name(&self) -> bool {
         let may_name = matches!(
             self.last.kind,
@@ -76,7 +76,7 @@ impl Column {
     }
 }
 
-/// Whether what stands behind a token is its operand.
+/// Whether an operand follows a token.
 fn expects_operand(token: Token) -> bool {
     let is_operator = matches!(
         token.kind,

@@ -1,28 +1,28 @@
-//! What SET assigns to what.
+//! The assignments of SET: targets and values.
 
 use crate::span::Span;
 
 /// One assignment of a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// What is set.
+    /// The target.
     pub target: Target,
-    /// To what.
+    /// The new value.
     pub value: Value,
     /// The whole assignment, without the word SET and the comma.
     pub span: Span,
 }
 
-/// What is set.
+/// The target of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A system variable.
     Variable {
-        /// Where it is set.
+        /// The scope.
         scope: Scope,
-        /// The instance of a structured variable: hot of `hot.key_buffer_size`; mostly empty.
+        /// The instance of a structured variable, such as `hot` in `hot.key_buffer_size`; mostly empty.
         base: Span,
-        /// The name as written; [`Span::name`] takes quotes and `@@` off.
+        /// The name as written; [`Span::name`] removes quotes and `@@`.
         name: Span,
     },
     /// A user variable: its name as written, with `@`.
@@ -43,18 +43,18 @@ pub enum Target {
     Password,
     /// SET RESOURCE GROUP
     ResourceGroup,
-    /// Something that is not understood.
+    /// An assignment that is not understood.
     Opaque,
 }
 
-/// Where a variable is set.
+/// The scope in which a variable is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Not said: the session, if the variable has a session's value.
+    /// No scope is given: the session, if the variable has a session value.
     Implicit,
     /// SESSION, LOCAL, `@@session.`
     Session,
-    /// GLOBAL: the server, for sessions to come.
+    /// GLOBAL: the server, for new sessions.
     Global,
     /// PERSIST: the server, now and after a restart (MySQL).
     Persist,
@@ -66,35 +66,35 @@ pub enum Scope {
     Statement,
 }
 
-/// What a variable is set to.
+/// The value of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// DEFAULT
     Default,
-    /// A literal or a single word, with its sign: says the same in any session.
+    /// A literal or a single word, with its sign: it means the same in every session.
     Literal(Span),
     /// An expression.
     Expression(Span, Constancy),
-    /// Of NAMES and CHARACTER SET; the collation is empty where it is not said.
+    /// The value of NAMES and CHARACTER SET; the collation is empty if it is not given.
     Charset {
         /// As written: a word, a quoted name or a string.
         charset: Span,
-        /// The same; empty for COLLATE DEFAULT too.
+        /// As written; empty for COLLATE DEFAULT too.
         collation: Span,
     },
-    /// Of an access mode: READ ONLY or READ WRITE.
+    /// The value of an access mode: READ ONLY or READ WRITE.
     ReadOnly(bool),
-    /// None that could be assigned again.
+    /// No value that could be assigned again.
     None,
 }
 
 /// What an expression depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Constancy {
-    /// On nothing: literals, operators and plain functions.
+    /// On nothing else: literals, operators and plain functions.
     Constant,
     /// On the session, the clock or the server: variables, `CONCAT(@@sql_mode, …)`, `NOW()`.
     Session,
-    /// On data, on functions that are not built in, or on what is not understood.
+    /// On data, on functions that are not built in, or on text that is not understood.
     Unknown,
 }

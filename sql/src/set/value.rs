@@ -8,7 +8,7 @@ use crate::scan::{Scan, Watcher};
 use crate::words::Word;
 
 impl<W: Watcher> Scan<'_, W> {
-    /// The value up to the next comma outside parentheses, FOR, or the end.
+    /// Reads the value up to the next comma outside parentheses, FOR, or the end.
     ///
     /// A single word is a value for a system variable (`utf8mb4`, ON), but a column for a user
     /// variable.
@@ -62,7 +62,7 @@ enum Shape {
     Expression(Constancy),
 }
 
-/// The shape of `count` tokens besides the sign, of which the last is this.
+/// Returns the shape of a value with `count` tokens besides the sign, of which `last` is the last.
 fn shape_of(count: u32, last: Token, constancy: Constancy, is_for_user_variable: bool) -> Shape {
     if count == 0 {
         return Shape::Nothing;
@@ -90,7 +90,7 @@ const fn is_literal(kind: TokenKind) -> bool {
     )
 }
 
-/// Whether what stands behind a token is part of it: `@@global.x`, `COLLATE x`, `AS x`.
+/// Whether the next token is a name that belongs to this token: `@@global.x`, `COLLATE x`, `AS x`.
 const fn is_name_behind(token: Token) -> bool {
     matches!(token.kind, TokenKind::Dot)
         || matches!(
@@ -99,7 +99,7 @@ const fn is_name_behind(token: Token) -> bool {
         )
 }
 
-/// What one token of an expression makes it depend on.
+/// Returns what an expression depends on because of this token.
 fn constancy_of(token: Token, is_call: bool) -> Constancy {
     match token.kind {
         TokenKind::UserVariable | TokenKind::SystemVariable => Constancy::Session,
@@ -123,7 +123,7 @@ fn constancy_of_word(token: Token, is_call: bool) -> Constancy {
         (_, Function::LastInsertId | Function::FoundRows | Function::RowCount) if is_call => {
             Constancy::Session
         }
-        // Without FROM it depends on what it computes with.
+        // A SELECT without FROM depends only on its other tokens.
         (Word::Select, _) => Constancy::Session,
         (word, _) if word.expects_operand() => Constancy::Constant,
         (Word::Type | Word::Null | Word::True | Word::False | Word::End | Word::Is, _) => {

@@ -1,13 +1,13 @@
-//! By which columns a table is searched, from what EXPLAIN FORMAT=JSON says of conditions. Servers write
-//! them with each column's table in front, whatever the statement looks like.
+//! The columns that a table is searched by, from the conditions in EXPLAIN FORMAT=JSON. Servers write each column there
+//! with its table's name, whatever the statement looks like.
 
 use serde_json::Value;
 use sql::{Flags, Lexer, Token, TokenKind};
 
-/// So many columns are told of one table.
+/// The most columns per table.
 const COLUMNS_MAX: usize = 8;
 
-/// Where conditions stand: in MySQL 5.7 and 8, in MariaDB, in MySQL's newer format.
+/// The JSON fields that have conditions: of MySQL 5.7 and 8, of MariaDB, of MySQL's newer format.
 const FIELDS: &[&str] = &["attached_condition", "index_condition", "condition"];
 
 const DEPTH_MAX: u32 = 64;
@@ -15,14 +15,14 @@ const DEPTH_MAX: u32 = 64;
 /// How a column is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Search {
-    /// With one value, or some: an index goes on behind it.
+    /// With one value, or several: an index can use a further column after it.
     Equal,
-    /// With a range: an index ends with it.
+    /// With a range: an index can use no further column after it.
     Range,
 }
 
-/// The columns by which an index could find a table's rows, those that are compared with single values first.
-/// Where conditions are alternatives of one another, none is told.
+/// The columns by which an index could find a table's rows; columns compared with single values come first.
+/// Empty if the conditions are alternatives (OR).
 pub fn columns(json: &Value, alias: &str) -> Vec<String> {
     let mut conditions = Vec::new();
     gather(json, 0, &mut conditions);
@@ -35,7 +35,7 @@ pub fn columns(json: &Value, alias: &str) -> Vec<String> {
         }
     }
     found.sort_by_key(|(search, _)| *search);
-    // Behind a range, an index finds nothing more.
+    // After a range, an index can use no further column, so at most one range column is kept.
     let equal = found
         .iter()
         .filter(|(search, _)| *search == Search::Equal)
@@ -65,7 +65,7 @@ fn gather<'a>(node: &'a Value, depth: u32, conditions: &mut Vec<&'a str>) {
     }
 }
 
-/// What one condition compares of a table's columns.
+/// The columns of a table that one condition compares, and how.
 fn searched(condition: &str, alias: &str) -> Vec<(Search, String)> {
     let said = Condition::of(condition);
     if said.has_alternatives() {
@@ -87,7 +87,7 @@ fn searched(condition: &str, alias: &str) -> Vec<(Search, String)> {
     found
 }
 
-/// A condition in pieces.
+/// A condition, in tokens.
 struct Condition<'a> {
     text: &'a [u8],
     tokens: Vec<Token>,
@@ -129,7 +129,7 @@ impl<'a> Condition<'a> {
         String::from_utf8_lossy(&name.unwrap_or_default()).into_owned()
     }
 
-    /// Whether it is true in more ways than one, or by what is not so.
+    /// Whether the condition has alternatives (OR) or a negation (NOT).
     fn has_alternatives(&self) -> bool {
         let each = 0..self.tokens.len();
         each.into_iter().any(|at| {
@@ -138,7 +138,7 @@ impl<'a> Condition<'a> {
         })
     }
 
-    /// Of how many parts a name is that begins here; 0: none does.
+    /// The number of parts of the name that begins here; 0 if no name does.
     fn name_length(&self, start: usize) -> usize {
         let mut length = 0;
         while self.is_word(Some(start + 2 * length)) {
@@ -150,8 +150,8 @@ impl<'a> Condition<'a> {
         length
     }
 
-    /// How the column is compared that stands in `start..end`. What is compared is the column, and nothing
-    /// that is made of it.
+    /// How the column in `start..end` is compared. `None` if an expression made of the column is compared, and not the
+    /// column itself.
     fn search(&self, start: usize, end: usize) -> Option<Search> {
         let before = start.checked_sub(1);
         let is_last = matches!(self.kind(end), TokenKind::End | TokenKind::Close)

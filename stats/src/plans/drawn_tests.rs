@@ -1,4 +1,4 @@
-//! Rows made of a table as the servers' clients draw it, for tests.
+//! Rows made from a table as MySQL's command-line client draws it, for tests.
 
 use wire::rows::Rows;
 

@@ -1,13 +1,13 @@
-//! How servers say that they run statements, which indexes they use for that, and which ones there are.
-//! No statement is run for it: EXPLAIN tells, once in a while for each digest.
+//! The servers' plans for statements: which indexes they use, and which indexes exist. No statement is run for that:
+//! the proxy runs EXPLAIN, once in a while for each digest.
 //!
 //! ```text
-//!   a statement has ended ─► insight      its digest is due, and this second has had fewer than its share
-//!                        ─► store.claim  nobody else asks about it
-//!                        ─► pooled/explaining.rs asks, in a session of its own: on a replica, if there is one
+//!   a statement has ended ─► statement_stats   its digest is due, and this second has had fewer than its share
+//!                        ─► store.claim  no other session asks about it
+//!                        ─► the crate explain asks, in a session of its own: on a replica, if there is one
 //!   the answer           ─► reading      its rows, or its JSON
 //!                        ─► conditions   which columns a table that is read whole is searched by
-//!                        ─► store        where whoever looks finds it
+//!                        ─► store        for observers
 //! ```
 
 pub mod conditions;

@@ -1,47 +1,47 @@
-//! EXPLAIN's answer, read line by line: each line is a table, or what stands for one. The table of all
-//! versions is read by its columns' names; where a server has none (MySQL's hypergraph optimizer), its JSON.
+//! Reads the answer of EXPLAIN: each row becomes a line about one table or intermediate result. All versions' tables
+//! are read by the names of their columns. If a server sends no rows (MySQL's hypergraph optimizer), its JSON is read.
 
 use serde_json::Value;
 
 use wire::rows::{Row, Rows};
 
-/// So many lines are kept of one plan.
+/// The most lines that are kept of one plan.
 pub const LINES_MAX: usize = 64;
 
-/// Longer names and remarks are cut: no server's are.
+/// The most bytes of a name or remark; longer ones are cut. No server has such long names.
 const NAME_BYTES_MAX: usize = 256;
 
-/// Nodes deeper than this are not looked at.
+/// Nodes of JSON that are deeper than this are ignored.
 const DEPTH_MAX: u32 = 64;
 
 /// One line of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Of which SELECT, by its number.
+    /// The number of the SELECT that the line belongs to.
     pub id: Option<u32>,
-    /// What that is to the statement: SIMPLE, PRIMARY, UNION …
+    /// The kind of that SELECT: SIMPLE, PRIMARY, UNION …
     pub select_type: Option<String>,
-    /// What the statement calls the table; `<derived2>` and similar ones are none.
+    /// The statement's name for the table; `<derived2>` and similar names are intermediate results.
     pub alias: Option<String>,
-    /// The schema and the table, where they are known.
+    /// The schema and the table, if known.
     pub table: Option<(String, String)>,
-    /// How it is read: `ALL`, `index`, `range`, `ref`, `const` …
+    /// How the table is read: `ALL`, `index`, `range`, `ref`, `const` …
     pub access: Option<String>,
-    /// The indexes that are used, and how many bytes of them, where that is said.
+    /// The indexes that are used, and how many bytes of each, if the server tells.
     pub keys: Vec<(String, Option<u32>)>,
-    /// What they are compared with.
+    /// The columns or constants that the index is compared with.
     pub reference: Option<String>,
-    /// About how many rows are looked at.
+    /// The estimated number of rows to examine.
     pub rows: Option<u64>,
-    /// What else is said.
+    /// The server's remarks.
     pub extra: Option<String>,
-    /// Columns that the table is searched by although it is read whole: those that are compared with one
-    /// value first.
+    /// Columns that conditions search the table by, although it is read whole: columns compared with single values
+    /// come first.
     pub columns: Vec<String>,
 }
 
 impl Line {
-    /// Whether the whole table is read, or the whole of an index.
+    /// Whether the whole table, or a whole index, is read.
     pub fn is_full_scan(&self) -> bool {
         let access = self.access.as_deref().unwrap_or_default();
         self.is_table()
@@ -50,13 +50,13 @@ impl Line {
                 .any(|it| it.eq_ignore_ascii_case(access))
     }
 
-    /// Whether it is about a table, and not about what is made of others meanwhile.
+    /// Whether the line is about a table, and not about an intermediate result.
     pub fn is_table(&self) -> bool {
         let alias = self.alias.as_deref();
         alias.is_some_and(|it| !it.starts_with('<')) && self.access.is_some()
     }
 
-    /// Whether rows are thrown away behind it.
+    /// Whether rows are filtered out after they are read.
     pub fn is_filtered(&self) -> bool {
         let extra = self.extra.as_deref().unwrap_or_default();
         ["Using where", "join buffer", "pushed"]
@@ -65,7 +65,7 @@ impl Line {
     }
 }
 
-/// Reads the answer in rows.
+/// The lines of an answer in rows.
 pub fn lines(rows: &Rows) -> Vec<Line> {
     rows.iter().take(LINES_MAX).map(line).collect()
 }
@@ -90,7 +90,8 @@ fn line(row: Row<'_>) -> Line {
     }
 }
 
-/// Indexes that are merged stand in one cell, and so do their lengths. A name may have a comma, too.
+/// The indexes and lengths of one row. Merged indexes share one cell, and so do their lengths. A name may contain a
+/// comma, too.
 fn keys_of(keys: &str, lengths: &str) -> Vec<(String, Option<u32>)> {
     let lengths: Vec<Option<u32>> = lengths
         .split(',')
@@ -103,7 +104,7 @@ fn keys_of(keys: &str, lengths: &str) -> Vec<(String, Option<u32>)> {
     }
 }
 
-/// What NDB is given to look for is quoted with its values.
+/// Removes the conditions that are pushed to NDB, because they contain values.
 fn without_conditions(extra: String) -> String {
     match extra.find("pushed condition (") {
         Some(at) => format!("{}pushed condition", &extra[..at]),
@@ -119,7 +120,7 @@ fn cut(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// Reads MySQL's newer JSON, in which plans are trees of what is done: `explain_json_format_version` 2.
+/// Reads MySQL's newer JSON, which has a tree of operations: `explain_json_format_version` 2.
 pub fn json_lines(json: &Value) -> Vec<Line> {
     let mut lines = Vec::new();
     collect(json, 0, &mut lines);
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
     use crate::plans::drawn_tests::drawn;
 
-    /// What is asked of each line: table, type, indexes with lengths, rows.
+    /// A short form of each line: table, type, indexes with lengths, rows.
     fn descriptions(lines: &[Line]) -> Vec<String> {
         let told = lines.iter().map(|line| {
             let keys = line.keys.iter().map(|(name, length)| match length {

@@ -1,5 +1,5 @@
-//! The indexes that a schema has, by the word of `information_schema.STATISTICS`, as far as the account may see
-//! them that was asked for.
+//! The indexes of a schema, from `information_schema.STATISTICS`, as far as the account that asked may
+//! see them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use sql::Server;
 
 use wire::rows::Rows;
 
-/// So many rows of a schema are read: an index has as many as it has columns.
+/// The most rows that are read for a schema: an index has one row per column.
 pub const ROWS_MAX: usize = 20_000;
 
 /// One index.
@@ -18,19 +18,19 @@ pub struct Index {
     pub table: String,
     /// Its name.
     pub name: String,
-    /// No two rows have the same values.
+    /// Whether no two rows may have the same values.
     pub is_unique: bool,
-    /// What it is: BTREE, FULLTEXT …
+    /// The kind of index: BTREE, FULLTEXT …
     pub kind: String,
-    /// Its columns, in their order.
+    /// Its columns, in order.
     pub columns: Vec<IndexColumn>,
-    /// A foreign key of its table needs it, or another one that begins with the same columns.
+    /// Whether a foreign key of its table needs this index, or another one that begins with the same columns.
     pub serves_foreign_key: bool,
-    /// Kept up to date, and not planned with.
+    /// Why the optimizer ignores the index, if it does; the index is still kept up to date.
     pub hidden: Option<Hidden>,
 }
 
-/// Why no statement is planned with an index.
+/// Why the optimizer ignores an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hidden {
     /// MySQL: ALTER INDEX … INVISIBLE.
@@ -40,7 +40,7 @@ pub enum Hidden {
 }
 
 impl Hidden {
-    /// As people are told it.
+    /// The name shown to people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Invisible => "invisible",
@@ -48,7 +48,7 @@ impl Hidden {
         }
     }
 
-    /// What ALTER INDEX says that ends it.
+    /// The word in ALTER INDEX that makes the index usable again.
     pub fn end(self) -> &'static str {
         match self {
             Self::Invisible => "VISIBLE",
@@ -60,24 +60,24 @@ impl Hidden {
 /// One column of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexColumn {
-    /// Its name; none: it is an expression.
+    /// The name; `None`: an expression.
     pub column: Option<String>,
-    /// How many of its first characters; none: all of it.
+    /// The number of characters that are indexed; `None`: the whole column.
     pub length: Option<u32>,
-    /// Whether it is sorted downwards.
+    /// Whether the order is descending.
     pub is_descending: bool,
 }
 
-/// A foreign key: its table, and its columns in their order.
+/// A foreign key: its table, and its columns in order.
 type ForeignKey = (String, Vec<String>);
 
 impl Index {
-    /// Whether rows are found in it by the order of its columns.
+    /// Whether the index finds rows by the order of its columns.
     pub fn is_ordered(&self) -> bool {
         self.kind.eq_ignore_ascii_case("BTREE")
     }
 
-    /// Its columns as they are written in a list.
+    /// Its columns as a list for SQL.
     pub fn columns(&self) -> String {
         let parts = self.columns.iter().map(|part| {
             let mut shown = part
@@ -96,14 +96,14 @@ impl Index {
     }
 }
 
-/// What is asked for the indexes of a schema, and for its foreign keys.
+/// The queries for the indexes and the foreign keys of a schema.
 pub fn questions(schema: &str, server: Server) -> [String; 2] {
     let hidden = match server {
         Server::MySql(version) if version >= 80_000 => ", IS_VISIBLE",
         Server::MariaDb(version) if version >= 100_600 => ", IGNORED",
         Server::MySql(_) | Server::MariaDb(_) | Server::Unknown => "",
     };
-    // Whatever quotes are to the session, digits are digits.
+    // The name is written in hexadecimal, because that does not depend on the session's quotes.
     let mut name = String::from("_utf8mb4 0x");
     for byte in schema.as_bytes() {
         let _ = write!(name, "{byte:02x}");
@@ -155,7 +155,7 @@ pub fn indexes(statistics: &Rows, foreign_keys: &Rows) -> Vec<Index> {
     indexes.collect()
 }
 
-/// By table.
+/// The foreign keys, by table.
 fn keys(rows: &Rows) -> Vec<ForeignKey> {
     let mut all: BTreeMap<(String, String), BTreeMap<u32, String>> = BTreeMap::new();
     for row in rows.iter() {
@@ -170,7 +170,7 @@ fn keys(rows: &Rows) -> Vec<ForeignKey> {
         .collect()
 }
 
-/// Whether an index begins with a foreign key's columns, in whatever order.
+/// Whether an index begins with a foreign key's columns, in any order.
 fn serves(index: &Index, (table, columns): &ForeignKey) -> bool {
     let first = index.columns.get(..columns.len());
     let is_one = |part: &IndexColumn| {

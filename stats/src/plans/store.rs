@@ -1,5 +1,5 @@
-//! What all workers know of plans and indexes, in bounded memory. It is locked when a digest is due, when a
-//! plan has come and when somebody looks: never on a statement's way.
+//! The plans and indexes that all workers know together, in bounded memory. The lock is taken when a digest is due,
+//! when a plan has come and when an observer asks: never while a statement is on its way.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,50 +10,50 @@ use super::reading::Line;
 use super::schema::Index;
 use crate::table::DigestRow;
 
-/// Plans are kept in so many bytes, schemas in as many again.
+/// The most bytes of plans; schemas may take as many again.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Schemas that are kept, each once for each account that it was asked for.
+/// The most schemas that are kept; a schema counts once per account that asked.
 const SCHEMAS_MAX: usize = 256;
 
-/// What a plan takes besides its texts.
+/// The memory of a plan without its texts, in bytes.
 const PLAN_BYTES: usize = 512;
 
-/// What plans are kept under.
+/// The key of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlanKey {
     /// The hash of the digest.
     pub digest: u64,
-    /// The cluster on which it runs.
+    /// The cluster that the statements run on.
     pub cluster: Arc<str>,
     /// The default schema; empty: none.
     pub schema: Arc<str>,
 }
 
-/// What is known of how statements of one digest run, in one default schema of one cluster.
+/// How servers run the statements of one digest, in one default schema of one cluster.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The digest's hash.
+    /// The hash of the digest.
     pub digest: u64,
-    /// Its text.
+    /// The text of the digest.
     pub text: Arc<str>,
     /// The cluster.
     pub cluster: Arc<str>,
     /// The default schema; empty: none.
     pub schema: Arc<str>,
-    /// How often it was explained.
+    /// How often the digest was explained.
     pub explained: u64,
-    /// How often that has failed.
+    /// How often EXPLAIN failed.
     pub failed: u64,
-    /// Why it has failed the last time, if the last time it has.
+    /// Why the last EXPLAIN failed, if it did.
     pub error: Option<Arc<str>>,
-    /// When it was asked for last, since the process began.
+    /// When the digest was explained last, since the process began.
     pub at: Duration,
-    /// Where.
+    /// The backend that was asked.
     pub backend: Arc<str>,
     /// The last plan, line by line.
     pub lines: Arc<[Line]>,
-    /// Executions that were counted by digests before those began from nothing.
+    /// Executions that were counted before the digests' counts were last reset.
     pub before: u64,
 }
 
@@ -66,17 +66,17 @@ pub struct SchemaIndexes {
     pub schema: Arc<str>,
     /// The account.
     pub account: Arc<str>,
-    /// When they were read, since the process began.
+    /// When the indexes were read, since the process began.
     pub at: Duration,
-    /// All of them, by table and name; empty before they were read for the first time.
+    /// All indexes, by table and name; empty until they are read for the first time.
     pub indexes: Arc<[Index]>,
-    /// Why they could not be read.
+    /// Why the indexes could not be read.
     pub error: Option<Arc<str>>,
     epoch: u64,
 }
 
 impl SchemaIndexes {
-    /// Those of a schema that have been read this moment.
+    /// Indexes of a schema that were read at this moment.
     pub fn new(cluster: &str, schema: &str, account: &str, indexes: Vec<Index>) -> Self {
         Self {
             cluster: cluster.into(),
@@ -90,16 +90,16 @@ impl SchemaIndexes {
     }
 }
 
-/// What is known, for whoever looks.
+/// The known plans and schemas, for observers.
 #[derive(Debug, Clone, Default)]
 pub struct PlansView {
     /// Plans.
     pub plans: Vec<Arc<Plan>>,
-    /// Schemas, the latest read last.
+    /// Schemas; the one that was read last comes last.
     pub schemas: Vec<Arc<SchemaIndexes>>,
     /// Statements that were explained since the start.
     pub explained: u64,
-    /// Of these, so many were answered with an error, or not in time.
+    /// How many of these failed, or did not come in time.
     pub failed: u64,
 }
 
@@ -107,7 +107,7 @@ pub struct PlansView {
 #[derive(Debug, Default)]
 pub struct Plans {
     known: Mutex<StoredPlans>,
-    /// Up to which second all is forgotten, counted from 1.
+    /// The second up to which all is forgotten, counted from 1.
     since: AtomicU32,
 }
 
@@ -121,7 +121,7 @@ struct StoredPlans {
 }
 
 impl Plans {
-    /// Leave to explain a statement of this digest, if nobody has done so of late.
+    /// Whether the caller may explain a statement of this digest: only if no caller has done so within the interval.
     pub fn claim(&self, key: &PlanKey, text: &Arc<str>, now: Duration, interval: Duration) -> bool {
         let mut known = self.lock();
         match known.plans.get_mut(key) {
@@ -137,12 +137,12 @@ impl Plans {
         }
     }
 
-    /// What has come of explaining it.
+    /// Stores the outcome of an EXPLAIN.
     pub fn note(&self, key: &PlanKey, backend: &str, came: Result<Vec<Line>, String>) {
         let mut known = self.lock();
         known.explained += 1;
         known.failed += u64::from(came.is_err());
-        // Others may have taken its room, or all may have been forgotten, meanwhile.
+        // The plan may have been evicted, or all plans forgotten, in the meantime.
         let Some(plan) = known.plans.get_mut(key) else {
             return;
         };
@@ -165,7 +165,7 @@ impl Plans {
         known.make_room();
     }
 
-    /// Leave to read the indexes of a schema, if they are not known, or may be others by now.
+    /// Whether the caller may read the indexes of a schema: only if they are unknown, or may have changed.
     pub fn claim_schema(
         &self,
         (cluster, schema, account): (&Arc<str>, &str, &str),
@@ -179,7 +179,8 @@ impl Plans {
         let indexes = match found {
             Some(at) => {
                 let is_fresh = known.schemas.get(at).is_some_and(|it| {
-                    // Whatever may have changed it, servers are not asked all the time.
+                    // Even after a change of the schema (another epoch), a tenth of the interval must pass, to spare
+                    // the servers.
                     now < it.at
                         + if it.epoch == epoch {
                             interval
@@ -205,7 +206,7 @@ impl Plans {
         true
     }
 
-    /// The indexes of a schema have come, or not.
+    /// Stores the indexes of a schema, or why they could not be read.
     pub fn note_schema(
         &self,
         (cluster, schema, account): (&Arc<str>, &str, &str),
@@ -225,7 +226,7 @@ impl Plans {
         known.bound_schemas();
     }
 
-    /// Digests begin from nothing: what they have counted is kept with the plans.
+    /// Adds the counts of digests that are about to be reset to the plans' `before`.
     pub fn keep_counts<'a>(
         &self,
         rows: impl Iterator<Item = &'a DigestRow>,
@@ -250,7 +251,7 @@ impl Plans {
         }
     }
 
-    /// All of it.
+    /// All plans and schemas.
     pub fn view(&self) -> PlansView {
         let known = self.lock();
         PlansView {
@@ -261,13 +262,13 @@ impl Plans {
         }
     }
 
-    /// Up to which second all is forgotten, counted from 1; 0: nothing is.
+    /// The second up to which all is forgotten, counted from 1; 0: nothing is forgotten.
     #[inline]
     pub fn since(&self) -> u32 {
         self.since.load(Ordering::Relaxed)
     }
 
-    /// Begins from nothing.
+    /// Forgets all plans and schemas.
     pub fn forget(&self, now: Duration) {
         let second = u32::try_from(now.as_secs()).unwrap_or(u32::MAX);
         self.since
@@ -279,7 +280,7 @@ impl Plans {
     }
 
     fn lock(&self) -> MutexGuard<'_, StoredPlans> {
-        // A panic while it was locked leaves whole plans only.
+        // A panic under the lock cannot leave a plan half written.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -304,7 +305,7 @@ impl StoredPlans {
         self.make_room();
     }
 
-    /// Those that were explained the longest ago go: a tenth at once, since they are looked for.
+    /// Evicts the plans that were explained the longest ago: a tenth at once, because finding them takes a search.
     fn make_room(&mut self) {
         if self.bytes <= BYTES_MAX {
             return;
@@ -363,7 +364,7 @@ fn bytes_of(plan: &Plan) -> usize {
         size_of::<Line>() + texts + table + keys + columns
     });
     let error = plan.error.as_ref().map_or(0, |it| it.len());
-    // Its key has its names as well, and shares them.
+    // The key holds the same names, and shares their memory.
     PLAN_BYTES
         + plan.text.len()
         + plan.cluster.len()

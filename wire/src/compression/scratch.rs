@@ -1,7 +1,7 @@
-//! The compression libraries' working memory: taken for one frame, given back for the next.
+//! The compression libraries' working memory: taken for one frame, and given back afterwards.
 //!
-//! Nothing in it outlives a frame, so connections need not have their own: each thread keeps a
-//! few, and 10,000 idle compressed connections cost none.
+//! Nothing in it outlives a frame, so connections do not need their own: each thread keeps a
+//! few, and 10,000 idle compressed connections cost no working memory.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,12 +11,12 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, R
 
 use super::algorithm::Algorithm;
 
-/// How many idle inflaters a thread keeps. More are in use only while that many frames are
-/// half received at once.
+/// How many idle inflaters a thread keeps. More inflaters are in use only while more frames are
+/// partly received at the same time.
 const IDLE_MAX: usize = 4;
-/// An inflater that has grown beyond this is not kept: zstd's window follows the frame's.
+/// An inflater larger than this is not kept: zstd's window grows with the frame's window.
 const KEEP_BYTES_MAX: usize = 512 * 1024;
-/// zstd frames may look back no further than a frame of the protocol is long (2^24 bytes).
+/// zstd frames may look back at most the length of a protocol frame (2^24 bytes).
 const WINDOW_LOG_MAX: u32 = 24;
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(super) enum Inflater {
     GivenBack,
 }
 
-/// What one call did.
+/// The result of one call.
 pub(super) struct Step {
     pub(super) consumed: usize,
     pub(super) produced: usize,
@@ -47,11 +47,11 @@ pub(super) struct Step {
     pub(super) ended: bool,
 }
 
-/// What zlib takes to decompress: its window, and its tables.
+/// The memory that zlib needs to decompress: its window, and its tables.
 const ZLIB_BYTES: usize = 44 * 1024;
 
 impl Inflater {
-    /// The memory that it takes.
+    /// The memory that the inflater takes, in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         match self {
             Inflater::Zlib(_) => ZLIB_BYTES,
@@ -91,7 +91,7 @@ impl Inflater {
         });
     }
 
-    /// `None` when the data is corrupt.
+    /// Decompresses as much as fits; `None` if the data is corrupt.
     pub(super) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Option<Step> {
         match self {
             Inflater::Zlib(inflater) => {
@@ -131,12 +131,12 @@ impl fmt::Debug for Inflater {
 
 fn new_zstd_inflater() -> DCtx<'static> {
     let mut inflater = DCtx::create();
-    // It fails only for a value out of range.
+    // `set_parameter` fails only for a value out of range.
     let _ = inflater.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX));
     inflater
 }
 
-/// Appends `bytes` compressed to `out` and returns true, if that is shorter than they are.
+/// Compresses `bytes`. If the result is shorter than `bytes`, appends it to `out` and returns true.
 pub(super) fn deflate(algorithm: Algorithm, level: u8, bytes: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.resize(start + bytes.len().saturating_sub(1), 0);
@@ -172,7 +172,7 @@ impl IdleCodecs {
         let deflater = self.zstd_deflater.get_or_insert_with(CCtx::create);
         let level = CParameter::CompressionLevel(level.into());
         deflater.set_parameter(level).ok()?;
-        // It fails when the room does not suffice: then compressing gains nothing.
+        // `compress2` fails if the result does not fit: then compression gains nothing.
         deflater.compress2(room, bytes).ok()
     }
 }

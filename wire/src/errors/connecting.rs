@@ -1,4 +1,4 @@
-//! Errors of logins, and of connections to backends that cannot be had.
+//! Errors of logins, and of backend connections that cannot be opened or are not available.
 
 use super::definition::define;
 

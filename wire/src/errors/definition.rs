@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::{ErrPacket, ErrorCode};
 
-/// What a client is told.
+/// An error of the proxy, for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyError {
     /// The number and the SQLSTATE.
@@ -47,7 +47,7 @@ pub struct Definition {
     pub code: ErrorCode,
     /// The text, with placeholders in braces.
     pub text: &'static str,
-    /// When clients get it.
+    /// When clients get the error.
     pub when: &'static str,
     /// What the reader can do.
     pub advice: &'static str,

@@ -1,4 +1,4 @@
-//! Errors that end a session, and those of a connection to a backend that is lost.
+//! Errors that end a session, and errors of lost backend connections.
 
 use super::definition::define;
 

@@ -1,4 +1,4 @@
-//! Whether there is room for one more session, and who answers its login.
+//! Whether there is room for one more session, and whether the proxy answers its login.
 
 use std::time::Duration;
 

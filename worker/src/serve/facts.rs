@@ -1,4 +1,4 @@
-//! What is told of a session to whoever looks at it, to the log and to the audit log.
+//! What the admin interface, the log and the audit log are told of a session.
 
 use net::Endpoint;
 use tracing::Level;
@@ -12,13 +12,13 @@ use registry::session_info::SessionKind;
 use registry::worker_sessions::Registered;
 use stats::journal::AuditEvent;
 
-/// What the log says of a session.
+/// What the log tells of a session.
 pub(super) struct Facts {
     pub(super) client: Endpoint,
     pub(super) client_login: ClientLogin,
     pub(super) backend: Option<String>,
     pub(super) thread_id: u32,
-    /// It has logged in.
+    /// Whether the session has logged in.
     pub(super) is_in: bool,
 }
 
@@ -33,7 +33,7 @@ impl Facts {
         }
     }
 
-    /// The audit log is told, if there is one.
+    /// Writes an event to the audit log, if there is one.
     pub(super) fn audit(
         &self,
         worker: &Worker,
@@ -69,7 +69,7 @@ impl Facts {
         });
     }
 
-    /// Tells whoever looks that the session has logged in, and its id where that is the proxy's own.
+    /// Publishes that the session has logged in, and its id if the proxy has given it.
     pub(super) fn publish(&self, control: &SessionControl, way: SessionKind, id: Option<u32>) {
         control.change_info(|info| {
             info.id = id.unwrap_or(info.id);
@@ -81,7 +81,7 @@ impl Facts {
         });
     }
 
-    /// One line for a session that ended badly.
+    /// Logs one line for a session that failed.
     pub(super) fn log(&self, failure: &Failure) {
         let verdict = failure.kind.verdict();
         macro_rules! line {

@@ -1,4 +1,4 @@
-//! A session after its login, and how it becomes one where the proxy itself has let the client in.
+//! A session after its login, and how it begins if the proxy has let the client in.
 
 use std::rc::Rc;
 
@@ -38,7 +38,7 @@ impl From<KernelSession> for LoggedInSession {
     }
 }
 
-/// A client whom the proxy itself has let in, with its script if it runs one.
+/// Begins the session of a client that the proxy has let in, with its script if it runs one.
 pub(super) async fn take_in(
     newcomer: NewSession<'_>,
     mut client: PacketStream,
@@ -78,7 +78,7 @@ pub(super) async fn take_in(
     }
 }
 
-/// Tells the client that it is in. The script that sees its commands from now on, if one does.
+/// Sends the client the OK. Returns the script that sees the client's commands from now on, if there is one.
 async fn let_in(
     client: &mut PacketStream,
     begun: &mut StartedSession,

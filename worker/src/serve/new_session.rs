@@ -1,4 +1,4 @@
-//! What a session has from the arrival of its client on.
+//! What a session has from the arrival of its client.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct NewSession<'a> {
 }
 
 impl<'a> NewSession<'a> {
-    /// What it has from its beginning.
+    /// Returns the context that the session has from its beginning.
     pub fn context(&self) -> SessionContext<'a> {
         SessionContext {
             env: &self.worker.relay,

@@ -1,4 +1,4 @@
-//! The scripts of an account that has its own.
+//! The scripts of an account that has scripts of its own.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use script_host::host::Host;
 use script_host::login_hooks::{LoggedInClient as LoggedIn, LoginHooks};
 use scripted::pooled_stage::no_scripts_yet;
 
-/// The scripts of the account that has logged in, if it has its own, instead of the listener's.
+/// Returns the account's own scripts if it has any, instead of the listener's scripts.
 pub(super) fn own_script(
     worker: &Worker,
     client: &PacketStream,
@@ -28,7 +28,7 @@ pub(super) fn own_script(
             false => Err(no_scripts_yet()),
         };
     };
-    // The listener's learn of its end.
+    // The listener's scripts learn that their part has ended.
     drop(script);
     let newcomer = LoggedIn {
         remote: &facts.client,

@@ -1,4 +1,4 @@
-//! Sessions that run a script: which it is, the login that it sees, and how they end.
+//! Sessions that run a script: the choice of the script, the login that it sees, and the end.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use scripted::begin::{Answering, Begin as BeginScripted};
 use scripted::login_steps::Entry;
 use scripted::session::Scripted;
 
-/// A session whose packets a script sees.
+/// Runs a session whose packets a script sees.
 pub(super) async fn run_scripted(
     worker: &Worker,
     mut session: Scripted,
@@ -49,7 +49,7 @@ pub(super) async fn run_scripted(
     }
 }
 
-/// From the greeting to the login's OK, for a session that runs a script.
+/// Runs the login of a session with a script, from the greeting to the OK.
 pub(super) async fn begin_scripted(
     newcomer: NewSession<'_>,
     host: Rc<Host>,

@@ -1,22 +1,22 @@
-//! A client on its way to a worker, and there.
+//! A client on its way to a worker, and after its arrival there.
 
 use std::sync::Arc;
 
 use net::worker::Seat;
 use net::{Endpoint, RawSocket};
 
-/// A client that has connected and nothing more.
+/// A client that has connected and has sent nothing yet.
 pub(crate) struct Arrival {
     pub socket: RawSocket,
     pub remote: Endpoint,
     /// Its place on the worker.
     pub seat: Seat,
-    /// What is configured of its listener.
+    /// The configuration of its listener.
     pub listener: Arc<config::ListenerConfig>,
 }
 
 impl Arrival {
-    /// The place is kept for as long as the session lives, whatever becomes of the rest.
+    /// Separates the client from its place, which is kept as long as the session lives.
     pub(crate) fn sit_down(self) -> (AcceptedClient, Seat) {
         let Arrival {
             socket,
@@ -33,10 +33,10 @@ impl Arrival {
     }
 }
 
-/// A client that was accepted and has its permit.
+/// A client that was accepted and has its place on the worker.
 pub(crate) struct AcceptedClient {
     pub socket: RawSocket,
     pub remote: Endpoint,
-    /// What is configured of its listener.
+    /// The configuration of its listener.
     pub listener: Arc<config::ListenerConfig>,
 }

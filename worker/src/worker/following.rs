@@ -1,4 +1,4 @@
-//! What a worker does when accounts, or what is known of views and routines, have changed.
+//! What a worker does when accounts have changed, or the known definitions of views and routines.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use route::KillScope;
 use super::Worker;
 
 impl Worker {
-    /// As long as the worker lives.
+    /// Follows the accounts, as long as the worker lives.
     pub(super) async fn follow_accounts(self: Rc<Self>) {
         let mut accounts = self.plane_context.accounts.clone();
         let mut known = Arc::clone(&accounts.borrow_and_update());
@@ -19,7 +19,7 @@ impl Worker {
             let accounts = Arc::clone(&accounts.borrow_and_update());
             let pools = &self.shared.pools;
             pools.keyring.keep_only(&accounts);
-            // Of all workers one tells the others.
+            // One worker does this for all workers.
             if self.index == 0 {
                 if have_accounts_changed(&known, &accounts) {
                     pools.privileges_changed(AffectedUsers::All);
@@ -30,7 +30,7 @@ impl Worker {
         }
     }
 
-    /// As long as the worker lives.
+    /// Follows the definitions, as long as the worker lives.
     pub(super) async fn follow_definitions(self: Rc<Self>) {
         let mut definitions = self.plane_context.definitions.clone();
         while definitions.changed().await.is_ok() {

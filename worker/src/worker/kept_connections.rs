@@ -1,5 +1,5 @@
-//! Once a second: what the worker's sessions do with pooled connections, and which of them have to give theirs up because
-//! their account keeps most of them and others wait.
+//! Once a second: counts how the worker's sessions use pooled connections. If an account keeps most
+//! connections and other accounts wait, some of its sessions have to give theirs up.
 
 use backend::kept_connections::Uses;
 use registry::kept_connections::{release_idle, use_of};
@@ -7,7 +7,7 @@ use registry::kept_connections::{release_idle, use_of};
 use super::Worker;
 
 impl Worker {
-    /// Tells what its sessions do, and has those give their connections up that have to.
+    /// Reports how the sessions use connections, and asks sessions to give theirs up if they have to.
     pub(super) fn share_connections(&self) {
         let config = &self.plane_context.settings.borrow().config.clone();
         let (pools, now) = (&self.shared.pools, self.engine.pool.now());
@@ -22,7 +22,7 @@ impl Worker {
         }
     }
 
-    /// What its sessions do, by account and backend.
+    /// Returns how the sessions use connections, by account and backend.
     pub(super) fn uses(&self) -> Uses {
         let second = self.relay.clock.now();
         let mut uses = Uses::new();

@@ -1,4 +1,4 @@
-//! Kills that reach a worker, and the sessions that they are about.
+//! Kills that reach a worker, and the sessions that they concern.
 
 use route::{BackendId, KillReason, KillScope, Report};
 
@@ -8,7 +8,7 @@ use registry::session_info::SessionKind;
 use registry::session_registry::{Kill, Killed};
 
 impl Worker {
-    /// Tells a session that it, or its statement, is to be killed.
+    /// Tells a session that it, or its statement, should be killed.
     pub(super) fn kill(&self, kill: Kill) {
         if let Some(backend) = kill.at {
             return self.end_hook_at(backend, kill.id);
@@ -21,7 +21,7 @@ impl Worker {
         }
     }
 
-    /// A backend has killed what ran on this connection: a hook whose session has it waits no longer.
+    /// Ends the hook that waits in the session with this connection, because a backend has killed the statement there.
     fn end_hook_at(&self, backend: BackendId, thread_id: u32) {
         for (_, control) in self.relay.sessions.borrow().iter() {
             if control.has_waiting_hook_at(backend, thread_id) {
@@ -30,8 +30,8 @@ impl Worker {
         }
     }
 
-    /// The same for somebody who looks at all sessions, those among them that nobody else can kill. None:
-    /// it is not here.
+    /// Kills for an administrator, who sees all sessions, also those that no client can kill.
+    /// `None`: the session is not on this worker.
     pub(super) fn kill_by_info(&self, kill: Kill) -> Option<Killed> {
         let watches = self.relay.sessions.borrow();
         let mut found = watches.iter().filter_map(|(_, control)| {

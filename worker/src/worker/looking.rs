@@ -1,4 +1,4 @@
-//! What a worker tells of itself and its sessions.
+//! The reports of a worker about itself and its sessions.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use registry::session_info::SessionKind;
 use registry::worker_view::{LoadView, SessionState, SessionView, WorkerView};
 
 impl Worker {
-    /// Its sessions, pools and loads.
+    /// Returns the worker's sessions, pools and loads.
     pub(super) fn view(&self) -> WorkerView {
         let watches = self.relay.sessions.borrow();
         let sessions = watches.iter();

@@ -1,4 +1,4 @@
-//! A worker at work: it is put together, takes clients and messages, and ends when its sessions have ended.
+//! The life of a worker: it is set up, takes clients and messages, and ends when its sessions have ended.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -40,9 +40,9 @@ use stats::seen_digests::SeenDigests;
 use stats::snapshot;
 use stats::statement_stats::StatementStats;
 
-/// Bytes read at once, from either side, into the worker's one buffer. Of results of 10,000 rows pieces
-/// of 64 KiB cost half as much again in the kernel: they fall out of the cache between being read and
-/// being written. Less costs system calls.
+/// How many bytes are read at once, from either side, into the worker's one buffer. For results of
+/// 10,000 rows, pieces of 64 KiB cost half as much again in the kernel, because they fall out of
+/// the cache between the read and the write. Smaller pieces cost more system calls.
 const SCRATCH_BYTES: usize = 16 * 1024;
 
 impl Worker {
@@ -94,7 +94,7 @@ impl Worker {
         })
     }
 
-    /// What it does besides its sessions, for as long as it lives.
+    /// Starts the tasks that a worker runs besides its sessions.
     fn begin_tasks(self: &Rc<Self>) {
         spawn_local(Rc::clone(self).sweep());
         spawn_local(serve_unpack_queue());
@@ -121,7 +121,7 @@ impl Worker {
             Message::Arrival(arrival) => self.take(arrival),
             Message::Drain => self.drain(),
             Message::Stop => self.relay.sessions.ask_all(Ask::Stop),
-            // Who asked may have gone.
+            // The asking task may be gone.
             Message::Tell(to) => drop(to.send(self.engine.seen.all())),
             Message::StatementStats(wish, to) => {
                 snapshot::send(&self.relay.recorder.stats, self.index, wish, to);
@@ -144,7 +144,7 @@ impl Worker {
         spawn_local(serve(Rc::clone(self), registered, arrival));
     }
 
-    /// Sessions, idle connections and what scripts have parked are to end.
+    /// Asks sessions to end, and closes idle connections and the connections that scripts have parked.
     fn drain(&self) {
         self.relay.sessions.ask_all(Ask::Drain);
         self.engine.pool.shut_idle();
@@ -153,7 +153,7 @@ impl Worker {
         }
     }
 
-    /// What this worker counts begins from nothing.
+    /// Sets this worker's counts to zero.
     fn reset_counts(&self) {
         self.engine.rule_set().counters.reset();
         self.engine.lanes.counts.reset();
@@ -179,7 +179,7 @@ impl Worker {
     }
 }
 
-/// What a worker's connections to backends need.
+/// Returns what a worker's connections to backends need.
 fn pool_env(plane_context: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
     let timer = plane_context.clone();
     Rc::new(PoolEnv {
@@ -197,13 +197,13 @@ fn pool_env(plane_context: &DataPlaneContext, shared: &Shared) -> Rc<PoolEnv> {
     })
 }
 
-/// New keys for hashes of what clients and servers say.
+/// Returns new keys for hashes of data from clients and servers.
 fn hash_keys(plane_context: &DataPlaneContext) -> HashKeys {
     let keys = plane_context.system.entropy.hash_keys();
     keys.expect("the system has random bytes, or TLS would not work")
 }
 
-/// What the sessions of a worker need.
+/// Returns what the sessions of a worker need.
 fn relay_env(
     index: usize,
     env: &Rc<PoolEnv>,
@@ -246,8 +246,8 @@ fn relay_env(
     })
 }
 
-/// What has the kernel join sessions, if a listener wants it and the kernel lets the proxy do it. The log says once why
-/// it does not.
+/// Returns the means to have the kernel join sessions, if a listener wants it and the kernel allows
+/// it. If it does not, the log says once why.
 fn join_waiter(index: usize, plane_context: &DataPlaneContext) -> Option<Rc<JoinWaiter>> {
     let settings = Arc::clone(&plane_context.settings.borrow());
     let mut listeners = settings.config.listeners.iter();
@@ -278,7 +278,7 @@ fn join_waiter(index: usize, plane_context: &DataPlaneContext) -> Option<Rc<Join
     }
 }
 
-/// What the pooled sessions of a worker need.
+/// Returns what the pooled sessions of a worker need.
 fn engine_env(
     index: usize,
     relay: &Rc<RelayEnv>,

@@ -1,5 +1,4 @@
-//! Sessions that are asked to end: they have been idle, or have waited, for too long, or their backend is
-//! disabled.
+//! Asks sessions to end that have been idle or have waited for too long, or whose backend is disabled.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use registry::session_control::Ask;
 use registry::session_info::SessionKind;
 
 impl Worker {
-    /// Has all leave the backends that are disabled: sessions, lanes, and what scripts have parked.
+    /// Has all users leave the disabled backends: sessions, lanes, and connections that scripts have parked.
     pub(crate) fn clear_disabled(&self) {
         let topology = Arc::clone(&self.relay.pool.topology.borrow());
         let backends = topology.backends.iter();
@@ -37,7 +36,7 @@ impl Worker {
         }
     }
 
-    /// Has binlog readers leave the backends whose roles are others than in `before`; gives the roles of now.
+    /// Has binlog readers leave the backends whose roles differ from `before`; returns the current topology.
     pub(crate) fn note_roles(&self, before: &Arc<Topology>) -> Arc<Topology> {
         let topology = Arc::clone(&self.relay.pool.topology.borrow());
         let role = |topology: &Topology, id| topology.backend(id).and_then(|it| it.role);
@@ -60,7 +59,7 @@ impl Worker {
         topology
     }
 
-    /// Once a second, asks those to end that have been idle, or have waited, for too long.
+    /// Once a second, asks sessions to end that have been idle or have waited for too long.
     pub(super) async fn sweep(self: Rc<Self>) {
         let mut ticks = interval(Duration::from_secs(1));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -73,15 +72,14 @@ impl Worker {
             self.end_waiting(config.health.timeout_down);
             self.share_connections();
             self.relay.sessions.keep_memory_bounded();
-            // Who was on the way there when a backend was disabled has arrived by now.
+            // Sessions that were about to use a backend when it was disabled have arrived there by now.
             self.clear_disabled();
         }
     }
 
-    /// Ends sessions that did nothing for `limit`, unless that is zero, or for as long as they have
-    /// set themselves. Seconds are counted in whole ones: more than the limit by the coarse clock is
-    /// never less than the limit. The same holds for open transactions and `idle_transaction`, unless a session has a
-    /// limit of its own.
+    /// Ends sessions that were idle for longer than `limit`, unless that is zero, or for longer than their own
+    /// `wait_timeout`. The clock counts whole seconds: more than the limit by this clock is never less than the
+    /// limit. `idle_transaction` is the limit of open transactions, unless a session has a limit of its own.
     fn end_idle(&self, limit: Duration, idle_transaction: Duration) {
         let second = self.relay.clock.now();
         for (_, control) in self.relay.sessions.borrow().iter() {
@@ -98,7 +96,7 @@ impl Worker {
         }
     }
 
-    /// Ends sessions whose clients have closed their side, and whose statements have said nothing for `limit`.
+    /// Ends sessions whose clients have closed their side, and in which no byte has moved for `limit`.
     fn end_half_closed(&self, limit: Duration) {
         let second = self.relay.clock.now();
         for (_, control) in self.relay.sessions.borrow().iter() {
@@ -109,10 +107,9 @@ impl Worker {
         }
     }
 
-    /// Ends sessions in whose exchange nothing has moved for `limit`, on backends that have been
-    /// down for as long. Which are down is decided by probes; a slow statement alone never counts.
-    /// A command of a session that has been idle there since before does not wait so long: nothing
-    /// says that its connection still works.
+    /// Ends sessions in whose exchange no byte has moved for `limit`, on backends that have been down for as long.
+    /// Probes decide which backends are down; a slow statement alone never counts. If a session has been idle on
+    /// such a backend since before, its command does not wait so long, because the connection may no longer work.
     fn end_waiting(&self, limit: Duration) {
         let now = self.plane_context.now();
         let topology = Arc::clone(&self.plane_context.topology.borrow());
@@ -143,7 +140,7 @@ impl Worker {
     }
 }
 
-/// For how long a backend has been down, if that is `limit` or longer; zero: no limit.
+/// Returns for how long a backend has been down, if that is `limit` or longer; a zero `limit` means none.
 fn down_for(backend: &Backend, now: Moment, limit: Duration) -> Option<Duration> {
     match backend.health {
         Health::Down { since, .. } if !limit.is_zero() => {

@@ -1,5 +1,5 @@
-//! GET DIAGNOSTICS where the list is not on the connection that it runs on: which condition it means, and what the
-//! server has to be asked for that.
+//! A GET DIAGNOSTICS that does not run where the warning list is: which condition it means, and what the server has to
+//! be asked for that.
 
 use session::Outcome;
 use session::state::Needs;
@@ -13,24 +13,24 @@ use backend::own_reply::OwnReply;
 use backend::own_reply::table;
 use command::target::CommandTarget;
 
-/// What is to be done about a GET DIAGNOSTICS.
+/// How a GET DIAGNOSTICS is answered.
 pub(super) enum Get {
-    /// It is told from here; `number`: which condition.
+    /// The proxy answers; `number`: which condition.
     Told {
         get: GetDiagnostics,
         number: Option<u64>,
     },
     /// The server says that no handler is active, and leaves the list alone.
     Stacked,
-    /// The server says what is wrong with it.
+    /// The server reports what is wrong with the statement.
     Refused,
     /// The server adds to the list what is wrong with the condition's number.
     Appended,
-    /// Nobody can tell.
+    /// The condition cannot be found out.
     Unknown,
 }
 
-/// What a condition's number is.
+/// The value of a condition's number.
 enum Number {
     Known(u64),
     Wrong,
@@ -38,7 +38,7 @@ enum Number {
 }
 
 impl PooledSession {
-    /// None: it is none, or runs where the list is.
+    /// Reads a GET DIAGNOSTICS. `None`: the statement is another one, or runs where the list is.
     pub(super) async fn read_get(
         &mut self,
         facts: &Facts,
@@ -67,12 +67,12 @@ impl PooledSession {
         Some(Get::Told { get, number })
     }
 
-    /// The server is asked for the value, in the session's own state. What it leaves is not looked at: it has
+    /// Asks the server for the value, in the session's own state. The changes by this statement are not noted: it has
     /// no effect.
     async fn number_of(&mut self, span: Span, text: &[u8], place: &WarningListLocation) -> Number {
         let flags = self.sql_state.session().flags();
         let select = [&b"SELECT CAST(("[..], span.of(text), b") AS SIGNED)"].concat();
-        // MariaDB has emptied the list by the time that it reads these.
+        // MariaDB empties the list before it reads these counts.
         let answers = match self.is_mysql() {
             true => self.answers(place),
             false => Answers {
@@ -96,7 +96,7 @@ impl PooledSession {
         }
         let row = table(&own, self.conn_capabilities()).map(|table| table.row);
         match row.ok().and_then(|row| row.into_iter().next()) {
-            // No condition has this number.
+            // NULL counts as 0, and no condition has the number 0.
             Some(None) => Number::Known(0),
             Some(Some(value)) => {
                 let number: Option<i64> = std::str::from_utf8(&value)

@@ -1,5 +1,5 @@
-//! What a connection is asked in place of a statement about the one before it: literals, as far as the answer
-//! is known here.
+//! The statement that a connection runs in place of a statement about the one before it. It has literals, as far as the
+//! proxy knows the answer.
 
 use sql::{Answers, DiagnosticsItem, Facts, GetDiagnostics, Show, StatementKind, Uses};
 
@@ -14,24 +14,24 @@ pub(super) struct StandIn {
     pub(super) role: Option<Role>,
 }
 
-/// What a statement that stands in for another is asked.
+/// The kind of statement that another statement stands in for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// SHOW COUNT(*) WARNINGS
     Count,
     /// GET DIAGNOSTICS
     Get,
-    /// GET DIAGNOSTICS of a condition that is not there, which is one more.
+    /// GET DIAGNOSTICS of a condition that does not exist. It adds one more condition.
     Missing,
     /// GET STACKED DIAGNOSTICS, which fails and leaves the list alone.
     Stacked,
 }
 
-/// No list has a condition with this number.
+/// A condition number that no list has.
 const NUMBER_BEYOND: &[u8] = b"1000000";
 
 impl PooledSession {
-    /// What to ask a connection instead; none where the statement may stay as it is.
+    /// The statement to run instead. `None`: the statement may stay as it is.
     pub(super) fn stand_in(
         &self,
         facts: &Facts,
@@ -69,7 +69,7 @@ impl PooledSession {
             _ => (facts, text),
         };
         let mut answers = self.answers(place);
-        // MySQL warns of FOUND_ROWS() where it is read, and counts that.
+        // MySQL warns when FOUND_ROWS() is read, and counts that warning.
         let counts_anew = self.is_mysql() && facts.uses.has(Uses::FOUND_ROWS);
         if counts_anew {
             (answers.warning_count, answers.error_count) = (None, None);
@@ -89,7 +89,7 @@ impl PooledSession {
         })
     }
 
-    /// What a connection is asked instead of a GET DIAGNOSTICS; none where that may go as it is.
+    /// The statement to run instead of a GET DIAGNOSTICS. `None`: it may stay as it is.
     fn stand_in_for_get(
         &self,
         get: &Get,
@@ -169,7 +169,7 @@ impl PooledSession {
         let is_mariadb = !self.is_mysql();
         let condition = list.conditions().get(at).ok_or(Unknown)?;
         let state = list.sqlstate(at, is_mariadb);
-        // SIGNAL sets what no list shows.
+        // SIGNAL may set items that no warning list contains.
         let is_signalled =
             matches!(&*condition.code, b"1642" | b"1643" | b"1644") || state.starts_with(b"45");
         Ok(match item {
@@ -188,7 +188,7 @@ impl PooledSession {
         })
     }
 
-    /// That of messages.
+    /// The character set of messages.
     fn results_charset(&self) -> Vec<u8> {
         match self.sql_state.session().results_charset() {
             None | Some(b"" | b"binary" | b"utf8" | b"utf8mb3") => b"utf8mb4".to_vec(),
@@ -196,7 +196,7 @@ impl PooledSession {
         }
     }
 
-    /// What is known of the connection that the session believes to be on.
+    /// The answers that the proxy knows about the connection that the client believes to have.
     pub(super) fn answers(&self, place: &WarningListLocation) -> Answers {
         let pending_answers = self.sql_state.session().diagnostics();
         let id = u64::from(self.identity.id());
@@ -223,10 +223,10 @@ impl PooledSession {
     }
 }
 
-/// Nobody knows what is asked.
+/// The proxy does not know the answer.
 pub(super) struct Unknown;
 
-/// The server's own word that there is no such condition.
+/// A statement to which the server replies that there is no such condition.
 fn missing(get: &GetDiagnostics, text: &[u8]) -> StandIn {
     let target = get.items.first().map(|(target, _)| target.of(text));
     let text = [
@@ -246,7 +246,7 @@ fn unsigned(value: u64) -> Vec<u8> {
     format!("CAST({value} AS UNSIGNED)").into_bytes()
 }
 
-/// Text in the servers' own character set, as VERSION() is: to name that makes MySQL warn.
+/// Text in the servers' own character set, like VERSION(). Naming that character set makes MySQL warn.
 fn system_text(charset: &[u8], text: &[u8]) -> Vec<u8> {
     let mut out = b"INSERT(VERSION(),1,1000,_".to_vec();
     out.extend_from_slice(charset);

@@ -8,7 +8,7 @@ use backend::diagnostics::Diagnostics;
 pub(super) enum WarningListLocation {
     /// On the connection that is held.
     Here,
-    /// Put down.
+    /// Saved in the proxy.
     Kept(Rc<Diagnostics>),
     /// There is none.
     Nowhere,

@@ -9,16 +9,16 @@ use super::otlp::{
 };
 use crate::telemetry::common::{KeyValue, attribute};
 
-/// When each counter began to count: with the process, or when it was last set back.
+/// When each counter began to count: at the start of the process, or at its last reset.
 #[derive(Debug)]
 pub struct Starts {
     /// When the process began, in nanoseconds since 1970.
     process: u64,
     /// The time of the last message.
     before: u64,
-    /// What each series had in the last message, and since when it counts.
+    /// The value and start of each series in the last message.
     last_message: HashMap<SeriesKey, Count>,
-    /// The same in the message that is made.
+    /// The value and start of each series in the message under construction.
     this_message: HashMap<SeriesKey, Count>,
 }
 
@@ -32,7 +32,7 @@ struct Count {
 }
 
 impl Starts {
-    /// All counters began with the process.
+    /// All counters began when the process began.
     pub fn new(process: u64) -> Self {
         Self {
             process,
@@ -45,7 +45,7 @@ impl Starts {
     /// The messages of metrics that were measured at `now`, in nanoseconds since 1970.
     pub fn messages(&mut self, metrics: &[Metric], now: u64) -> Vec<Message> {
         let messages = metrics.iter().map(|it| self.message(it, now)).collect();
-        // A series that is not there any more is forgotten.
+        // A series that does not exist any more is forgotten.
         self.last_message = std::mem::take(&mut self.this_message);
         self.before = now;
         messages
@@ -94,7 +94,7 @@ impl Starts {
         }
     }
 
-    /// Since when a counter counts. One that has less than in the last message was set back after that message.
+    /// When a counter began to count. A counter that is lower than in the last message was reset after that message.
     fn start(&mut self, metric: &Metric, series: &Series, value: f64) -> u64 {
         let key = (metric.name.to_string(), series.labels.clone());
         let start = match self.last_message.get(&key) {
@@ -126,7 +126,7 @@ fn attributes(labels: &Labels) -> Vec<KeyValue> {
         .collect()
 }
 
-/// The unit that a metric's name has, by the Unified Code for Units of Measure; empty: it has none.
+/// The unit in a metric's name, in the Unified Code for Units of Measure; empty if it has none.
 fn unit(name: &str) -> &'static str {
     let has = |unit| name.split('_').any(|part| part == unit);
     match (has("seconds"), has("bytes")) {

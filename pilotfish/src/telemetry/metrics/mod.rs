@@ -1,4 +1,4 @@
-//! Sends the metrics of the metrics page to a collector, each interval: a thread of its own, so that nothing waits for
+//! Sends the metrics of the metrics page to a collector, each interval, on a thread of its own: no other part waits for
 //! the collector.
 
 mod convert;
@@ -24,23 +24,23 @@ use super::post::{Destination, Failure, post};
 use convert::Starts;
 use otlp::{Data, Metric, MetricsRequest, ResourceMetrics, ScopeMetrics};
 
-/// Points of one message: about a megabyte. A metric is not divided.
+/// The most points of one message: about a megabyte. A metric is not divided.
 const POINTS_MAX: usize = 5_000;
 
 /// How long the last message may take when the proxy ends.
 const TIMEOUT_END: Duration = Duration::from_secs(2);
 
-/// The thread that sends.
+/// The sending thread.
 pub struct MetricsExporter {
     end: watch::Sender<bool>,
     ended: Ended<()>,
 }
 
 impl MetricsExporter {
-    /// Begins to send what the metrics page would show, by the current settings. The process began at `started`.
+    /// Starts to send the metrics of the metrics page, by the current settings. The process began at `started`.
     ///
     /// # Errors
-    /// The kernel's, in words: there is no thread to be had.
+    /// The kernel's error in words: no thread can be started.
     pub fn start(
         settings: watch::Receiver<Arc<Settings>>,
         admin_sources: &AdminSources,
@@ -70,7 +70,7 @@ impl MetricsExporter {
         Ok(Self { end, ended })
     }
 
-    /// The last figures are sent, unless that takes too long.
+    /// Sends the last metrics, unless that takes too long.
     pub fn end(&self) {
         self.end.send_replace(true);
         let _ = self.ended.recv_timeout(TIMEOUT_END);
@@ -82,9 +82,9 @@ struct Exporting {
     admin_sources: AdminSources,
     starts: Starts,
     ends: watch::Receiver<bool>,
-    /// Whether the last figures were not taken.
+    /// Whether the last message was not accepted.
     has_trouble: bool,
-    /// Dropped when it has.
+    /// Dropped when the thread ends.
     has_ended: Ending<()>,
 }
 
@@ -97,7 +97,7 @@ impl Exporting {
             let due = last + config.tracing.metrics_interval;
             let is_over = tokio::select! {
                 () = sleep_until(due), if is_wanted => false,
-                // Another interval or endpoint applies at once.
+                // A new interval or endpoint applies at once.
                 Ok(()) = self.settings.changed() => continue,
                 _ = self.ends.wait_for(|ends| *ends) => true,
             };
@@ -111,8 +111,8 @@ impl Exporting {
         }
     }
 
-    /// Sends the figures of now. Each message has all counts since the start, so one that was not taken is not sent
-    /// again: the next has what it had.
+    /// Sends the present values. A message that was not accepted is not sent again, because the next message has all
+    /// counts since the start as well.
     async fn send(&mut self, config: &Config) {
         let Some(Ok(target)) = config.tracing.metrics_target() else {
             return;
@@ -140,7 +140,7 @@ impl Exporting {
         self.note(&target, trouble);
     }
 
-    /// Sends one message. Returns why it was not taken, if it was not.
+    /// Sends one message. Returns why it was not accepted, if it was not.
     async fn post(
         &self,
         config: &Config,
@@ -174,7 +174,7 @@ impl Exporting {
         }
     }
 
-    /// The log and the table `events` have a line when metrics cannot be sent, and one when they can again.
+    /// Logs, and records in the table `events`, when metrics cannot be sent, and when they can again.
     fn note(&mut self, target: &HttpTarget, trouble: Option<String>) {
         let has_trouble = trouble.is_some();
         if has_trouble == std::mem::replace(&mut self.has_trouble, has_trouble) {
@@ -205,7 +205,7 @@ impl Exporting {
     }
 }
 
-/// What tells this proxy from others of the same service: the machine, and the first address where clients connect.
+/// Attributes that tell this proxy from others of the same service: the host name, and the first address for clients.
 fn instance(config: &Config) -> [KeyValue; 2] {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
@@ -218,7 +218,7 @@ fn instance(config: &Config) -> [KeyValue; 2] {
     ]
 }
 
-/// Messages of bounded size.
+/// Divides metrics into messages of bounded size.
 fn batches(metrics: Vec<Metric>) -> Vec<Vec<Metric>> {
     let mut batches = vec![Vec::new()];
     let mut points = 0;

@@ -1,4 +1,4 @@
-//! What a collector is sent: the messages of OpenTelemetry's `metrics/v1`, as far as the proxy's metrics need them
+//! Messages to a collector: those of OpenTelemetry's `metrics/v1`, as far as the proxy's metrics need them
 //! (opentelemetry-proto 1.x; its field numbers do not change).
 
 use prost::{Message, Oneof};
@@ -82,7 +82,7 @@ pub struct NumberDataPoint {
     pub start_time_unix_nano: u64,
     #[prost(fixed64, tag = "3")]
     pub time_unix_nano: u64,
-    /// `as_double`. The message has an integer in its place, which is not used here.
+    /// `as_double`. The message may have an integer instead, which is not used here.
     #[prost(double, optional, tag = "4")]
     pub value: Option<f64>,
 }
@@ -99,7 +99,7 @@ pub struct HistogramDataPoint {
     pub count: u64,
     #[prost(double, optional, tag = "5")]
     pub sum: Option<f64>,
-    /// One more than there are bounds.
+    /// One more than the number of bounds.
     #[prost(fixed64, repeated, tag = "6")]
     pub bucket_counts: Vec<u64>,
     #[prost(double, repeated, tag = "7")]

@@ -1,5 +1,5 @@
-//! Sends spans of statements to a collector: a thread that takes statements out of a bounded queue, so that no
-//! worker ever waits for it.
+//! Sends spans of statements to a collector: a thread takes statements out of a bounded queue, so that no
+//! worker ever waits for the collector.
 
 mod otlp;
 mod spans;
@@ -26,38 +26,38 @@ use spans::Maker;
 /// Statements of one batch.
 const BATCH_MAX: usize = 512;
 
-/// How long a batch is gathered.
+/// How long a batch is collected.
 const GATHERING: Duration = Duration::from_millis(500);
 
-/// Waits before a batch is tried again.
+/// Waits before a batch is sent again.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// How long the last batches may take when the proxy ends.
 const TIMEOUT_END: Duration = Duration::from_secs(2);
 
-/// The thread that sends.
+/// The sending thread.
 pub struct Exporter {
     end: watch::Sender<bool>,
     ended: Ended<()>,
 }
 
-/// What it looks at.
+/// The inputs of the sending thread.
 pub struct Sights {
     /// The current configuration.
     pub settings: watch::Receiver<Arc<Settings>>,
     /// The current backends.
     pub topology: watch::Receiver<Arc<Topology>>,
-    /// Where it tells of a collector that is not there.
+    /// Records whether the collector can be reached.
     pub events: Arc<Events>,
     /// When the process began.
     pub started: Instant,
 }
 
 impl Exporter {
-    /// Begins to send what comes out of `statements`.
+    /// Starts to send the spans of the statements from `statements`.
     ///
     /// # Errors
-    /// The kernel's: there is no thread to be had; or the system has no randomness.
+    /// The kernel's error: no thread can be started; or the system has no randomness.
     pub fn start(
         traces: &Arc<Traces>,
         statements: Receiver<StatementView>,
@@ -83,7 +83,7 @@ impl Exporter {
         Ok(Self { end, ended })
     }
 
-    /// What waits is sent, unless that takes too long.
+    /// Sends the waiting spans, unless that takes too long.
     pub fn end(&self) {
         self.end.send_replace(true);
         let _ = self.ended.recv_timeout(TIMEOUT_END);
@@ -96,7 +96,7 @@ struct Sending {
     sights: Sights,
     ends: watch::Receiver<bool>,
     dice: Dice,
-    /// Dropped when it has.
+    /// Dropped when the thread ends.
     has_ended: Ending<()>,
 }
 
@@ -111,7 +111,7 @@ impl Sending {
             let batch = self.gather(first).await;
             self.send(batch).await;
         }
-        // What workers have said before they ended.
+        // Statements that workers sent before they ended.
         while let Ok(first) = self.statements.try_recv() {
             let mut batch = vec![first];
             while batch.len() < BATCH_MAX
@@ -144,7 +144,7 @@ impl Sending {
         let spans = batch.iter().map(|it| it.spans()).sum();
         let config = Arc::clone(&self.sights.settings.borrow().config);
         let Some(Ok(target)) = config.tracing.target() else {
-            // It was switched off meanwhile.
+            // Tracing was switched off in the meantime.
             self.traces.note_dropped(Dropped::Ended, spans);
             self.traces.note_trouble(None);
             return;

@@ -1,4 +1,4 @@
-//! What a collector is sent: the messages of OpenTelemetry's `trace/v1`, as far as spans of statements need
+//! Messages to a collector: those of OpenTelemetry's `trace/v1`, as far as spans of statements need
 //! them (opentelemetry-proto 1.x; its field numbers do not change).
 
 use prost::Message;
@@ -60,14 +60,14 @@ pub struct Status {
     pub code: i32,
 }
 
-/// `SPAN_KIND_INTERNAL`: it happens within the proxy's own.
+/// `SPAN_KIND_INTERNAL`: the work happens within the proxy.
 pub const INTERNAL: i32 = 1;
-/// `SPAN_KIND_CLIENT`: somebody else is asked.
+/// `SPAN_KIND_CLIENT`: the proxy calls another service.
 pub const CLIENT: i32 = 3;
 /// `STATUS_CODE_ERROR`.
 pub const ERROR: i32 = 2;
 
-/// The trace is sampled; it is known where the parent is, and it is not here.
+/// The trace is sampled; whether the parent is remote is known, and it is remote.
 pub const FLAGS_REMOTE: u32 = 0x301;
-/// The same, and it is here.
+/// The trace is sampled; whether the parent is remote is known, and it is not.
 pub const FLAGS_OWN: u32 = 0x101;

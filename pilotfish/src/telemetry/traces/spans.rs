@@ -1,5 +1,5 @@
-//! A statement as spans: one for the whole, by OpenTelemetry's conventions for calls of databases, and within
-//! it those of its wait in the proxy, of its backend, and of the rest of its reply.
+//! A statement as spans: one for the whole, by OpenTelemetry's conventions for database calls, and within
+//! it spans for its wait in the proxy, for its backend's work, and for the rest of its reply.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,23 +14,23 @@ use super::otlp::{
 };
 use crate::telemetry::common::{KeyValue, Resource, Scope, attribute, nanoseconds};
 
-/// The longest summary of a statement, in bytes, as the conventions have it.
+/// The longest summary of a statement, in bytes, by the conventions.
 const SUMMARY_BYTES_MAX: usize = 255;
 
-/// What spans are made with.
+/// Makes spans of statements.
 pub struct Maker<'a> {
     /// The current configuration.
     pub config: &'a Config,
     /// The current backends.
     pub topology: &'a Topology,
-    /// When the process began, by the clock of now.
+    /// When the process began, by the present wall clock.
     pub began: SystemTime,
-    /// What ids are thrown with.
+    /// The randomness for ids.
     pub dice: &'a mut Dice,
 }
 
 impl Maker<'_> {
-    /// A batch, as a collector takes it.
+    /// A message with the spans of a batch of statements.
     pub fn request(&mut self, statements: &[StatementView]) -> Request {
         let spans = statements.iter().flat_map(|it| self.spans(it)).collect();
         Request {
@@ -44,7 +44,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The spans of one statement, the whole first.
+    /// The spans of one statement; the first is for the whole statement.
     fn spans(&mut self, it: &StatementView) -> Vec<Span> {
         let end = self.began + it.at;
         let begin = end.checked_sub(it.whole()).unwrap_or(end);
@@ -116,7 +116,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Eight bytes, not all of them 0.
+    /// A random id: eight bytes that are not all 0.
     fn id(&mut self) -> Vec<u8> {
         self.dice.throw().max(1).to_be_bytes().to_vec()
     }
@@ -165,12 +165,12 @@ impl Maker<'_> {
         };
         match is_mariadb {
             true => "mariadb",
-            // What is not known speaks its protocol.
+            // An unknown kind of server speaks MySQL's protocol.
             false => "mysql",
         }
     }
 
-    /// The backend's address as configured, while it is.
+    /// The backend's configured address, if it is still configured.
     fn server(&self, name: &str) -> Vec<KeyValue> {
         let mut backends = self.config.backends.iter();
         match backends.find(|it| it.name == name).map(|it| &it.address) {
@@ -186,10 +186,10 @@ impl Maker<'_> {
     }
 }
 
-/// What a statement does, in few words of which there are few.
+/// A short summary of a statement; there are few different summaries.
 struct Summary {
     summary: String,
-    /// None where it does several things.
+    /// The operation; `None` if the statement does several things.
     operation: Option<String>,
     /// The only table, if there is one.
     table: Option<String>,

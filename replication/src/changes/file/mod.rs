@@ -1,4 +1,4 @@
-//! Files that get the changes of a stream (`[[replication.change_file]]`).
+//! Writes the changes of a stream into files (`[[replication.change_file]]`).
 //!
 //! ```text
 //!   open: lock, cut off what is not whole ──► position: the position file, the last line

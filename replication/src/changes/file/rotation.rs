@@ -1,11 +1,11 @@
-//! Files that have grown enough: `PATH` becomes `PATH.000007`, and the oldest are deleted.
+//! Rotates files that have reached their size limit: `PATH` becomes `PATH.000007`, and the oldest files are deleted.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::changes::sink::position_file::{folder_of, sync_folder, with_suffix};
 
-/// The renamed files, the oldest first, with their numbers.
+/// Returns the rotated files with their numbers, oldest first.
 pub fn rotated(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let Some(name) = path.file_name() else {
         return Ok(Vec::new());
@@ -26,7 +26,7 @@ pub fn rotated(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// Renames the file, and deletes the oldest but `files_max`.
+/// Renames the file, and deletes the oldest rotated files, so that `files_max` remain.
 pub fn rotate(path: &Path, files_max: usize) -> io::Result<()> {
     let mut all = rotated(path)?;
     let number = all.last().map_or(1, |(number, _)| number + 1);

@@ -1,5 +1,5 @@
-//! One change file: lines are appended, synced once a second, and behind that the position file says where they end.
-//! After a crash what is not a whole line is cut off, and the position file or the last line says where to go on.
+//! Writes one change file: appends lines, syncs them once a second, and then stores the position in the position file.
+//! After a crash it removes an incomplete last line, and goes on after the position file's or the last line's position.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,39 +18,39 @@ use crate::changes::sink::{Sink, SyncTimer};
 use crate::changes::translator::{ChangeRecord, Output};
 use crate::position::Position;
 
-/// How much is gathered before the system gets it.
+/// How many bytes are buffered before they are written to the file.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// How much of a file's end is read at once.
+/// How many bytes are read at once while searching the last line.
 const BLOCK_BYTES: u64 = 64 << 10;
 
-/// See the module.
+/// The writer of one change file.
 pub struct ChangeFileWriter {
     settings: ChangeFileConfig,
     stopped: watch::Receiver<()>,
-    /// Another writer waits for it.
+    /// The lock file; another writer waits for its lock.
     _lock: File,
     file: File,
     bytes: u64,
-    /// Behind that.
+    /// The bytes that come after `bytes`.
     piece: Vec<u8>,
-    /// All transactions that are whole, in the file or the piece.
+    /// All transactions that are complete, in the file or in `piece`.
     position: Option<String>,
-    /// The one that the position file has.
+    /// The position in the position file.
     saved: Option<String>,
-    /// Whether bytes are written that are not synced.
+    /// Whether written bytes are not synced yet.
     is_unsynced: bool,
-    /// Since when bytes or a position wait to be kept.
+    /// Since when bytes or a position wait to be synced.
     timer: SyncTimer,
-    /// Changes and bytes that nobody was told of.
+    /// Changes and bytes since the last `take_counts`.
     counts: (u64, u64),
 }
 
 impl ChangeFileWriter {
-    /// Opens the file, or makes it; cuts off what is not whole.
+    /// Opens or creates the file, and removes an incomplete last line.
     ///
     /// # Errors
-    /// It cannot be had, or another process writes it.
+    /// The file cannot be opened, or another process writes it.
     pub fn open(
         settings: &ChangeFileConfig,
         stopped: watch::Receiver<()>,
@@ -62,7 +62,7 @@ impl ChangeFileWriter {
         if last.is_none()
             && let Some((_, newest)) = rotated(path).map_err(io_error(path))?.pop()
         {
-            // The proxy ended before it wrote the first line.
+            // The file is empty, because the proxy ended before it wrote a line; so use the last rotated file.
             let mut file = opened(&newest)?;
             last = last_position(&mut file).map_err(io_error(&newest))?;
         }
@@ -83,7 +83,7 @@ impl ChangeFileWriter {
         })
     }
 
-    /// Begins another file if this one is large enough.
+    /// Begins a new file if this one has reached its size limit.
     fn rotate_if_due(&mut self) -> Result<(), ChangeError> {
         if self.bytes + (self.piece.len() as u64) < self.settings.bytes_max {
             return Ok(());
@@ -177,7 +177,7 @@ impl Output for ChangeFileWriter {
     }
 }
 
-/// The position of the last whole line. What is behind that line, or is none, is cut off.
+/// Returns the position of the last complete line that is a change. Removes everything after that line.
 fn last_position(file: &mut File) -> io::Result<Option<String>> {
     let length = file.seek(SeekFrom::End(0))?;
     let mut end = length;
@@ -191,7 +191,7 @@ fn last_position(file: &mut File) -> io::Result<Option<String>> {
         if let Some(position) = position_of(file, begin, line_end)? {
             break Some(position);
         }
-        // A crash of the machine has left something else.
+        // The line is no change: a crash of the machine may leave other bytes. Try the line before it.
         end = begin;
     };
     if end < length {
@@ -201,7 +201,7 @@ fn last_position(file: &mut File) -> io::Result<Option<String>> {
     Ok(found)
 }
 
-/// Where the last line feed stands before an offset.
+/// Returns the offset of the last line feed before `end`.
 fn line_end_before(file: &mut File, mut end: u64) -> io::Result<Option<u64>> {
     let mut block = Vec::new();
     while end > 0 {
@@ -217,7 +217,7 @@ fn line_end_before(file: &mut File, mut end: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The position of a line; none if it is no change.
+/// Returns the position in a line; none if the line is no change.
 fn position_of(file: &mut File, begin: u64, end: u64) -> io::Result<Option<String>> {
     let mut line = vec![0; usize::try_from(end - begin).unwrap_or(0)];
     file.seek(SeekFrom::Start(begin))?;
@@ -227,7 +227,7 @@ fn position_of(file: &mut File, begin: u64, end: u64) -> io::Result<Option<Strin
     Ok(position.and_then(|it| it.as_str().map(str::to_owned)))
 }
 
-/// The transactions of both, because both are in the file.
+/// Returns the union of both positions, because the file contains the changes of both.
 fn joined(saved: Option<String>, last: Option<String>) -> Option<String> {
     let (saved, last) = match (saved, last) {
         (Some(saved), Some(last)) => (saved, last),

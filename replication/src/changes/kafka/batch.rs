@@ -1,22 +1,22 @@
-//! The changes that are sent next, by topic.
+//! The changes of the next requests, by topic.
 
 use kafka::RecordBatch;
 
-/// What a record takes besides its key and its value, at most: lengths, offset and time.
+/// The maximum size of a record without key and value, in bytes: lengths, offset and time.
 const RECORD_BYTES: usize = 32;
-/// What a request takes besides its records.
+/// The size of a request without its records, in bytes.
 const REQUEST_BYTES: usize = 256;
 
-/// Changes that wait.
+/// Changes that wait to be sent.
 #[derive(Default)]
 pub struct Batch {
-    /// By topic, in the order in which the topics came.
+    /// The records of each topic, in the order in which the topics came.
     topics: Vec<(String, RecordBatch)>,
     bytes: usize,
 }
 
 impl Batch {
-    /// Whether there is none.
+    /// Whether the batch has no changes.
     pub fn is_empty(&self) -> bool {
         self.topics.is_empty()
     }
@@ -26,7 +26,7 @@ impl Batch {
         !self.is_empty() && REQUEST_BYTES + self.bytes + size_of(key, json) > max
     }
 
-    /// Whether the batch has half of `max` bytes.
+    /// Whether the batch has at least half of `max` bytes.
     pub fn is_large(&self, max: usize) -> bool {
         self.bytes >= max / 2
     }
@@ -34,7 +34,7 @@ impl Batch {
     /// Adds a change, at a time in milliseconds since 1970.
     pub fn add(&mut self, topic: String, key: Option<&str>, json: &str, time_ms: i64) {
         self.bytes += size_of(key, json);
-        // Few topics have changes in one batch, mostly the same as the last.
+        // A batch has few topics, and most changes go to a recent one.
         let of_topic = self.topics.iter_mut().rev().find(|it| it.0 == topic);
         if let Some((_, records)) = of_topic {
             records.add(key, json, time_ms);
@@ -45,7 +45,7 @@ impl Batch {
         self.topics.push((topic, records));
     }
 
-    /// Takes all of it: the records of each topic.
+    /// Empties the batch, and returns the records of each topic.
     pub fn take(&mut self) -> Vec<(String, RecordBatch)> {
         self.bytes = 0;
         std::mem::take(&mut self.topics)

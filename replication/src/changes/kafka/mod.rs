@@ -1,4 +1,4 @@
-//! Topics of Kafka that get the changes of a stream (`[[replication.kafka]]`).
+//! Sends the changes of a stream to topics of Kafka (`[[replication.kafka]]`).
 //!
 //! ```text
 //!   open: lock, position file ──► metadata of the brokers
@@ -6,9 +6,9 @@
 //!                                                        └──► position file: once a second, for whole transactions
 //! ```
 //!
-//! One request is under way at a time, so the changes of a topic stay in order. If a request fails, the batch is sent
-//! again, with a number by which brokers know it. If it fails for seconds, the sink begins anew behind its position, so
-//! that changes may come twice. If a broker's quota is used up, the next request waits.
+//! Only one request is in flight, so the changes of a topic stay in order. If a request fails, the batch is sent
+//! again with the same sequence number, by which brokers recognise it. If it fails for seconds, the sink begins
+//! again after its position, so changes may come twice. If a broker's quota is used up, the next request waits.
 
 mod batch;
 mod producer;

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::changes::error::ChangeError;
 
-/// A client of the brokers, for a thread that waits.
+/// A blocking client of the brokers.
 pub struct Producer {
     client: BrokerClient,
     compression: KafkaCompression,
@@ -19,10 +19,10 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// Asks the brokers for their metadata.
+    /// Gets the metadata from the brokers.
     ///
     /// # Errors
-    /// None answers, or the settings do not fit; [`ChangeError::Gone`] if the sink is to end.
+    /// No broker answers, or the settings do not fit; [`ChangeError::Gone`] if the sink must end.
     pub fn connect(
         settings: &KafkaConfig,
         entropy: &Entropy,
@@ -45,10 +45,10 @@ impl Producer {
         Ok(producer)
     }
 
-    /// Sends records to a topic, in order. They are acknowledged when this returns.
+    /// Sends records to a topic, in order. When this returns, the brokers have acknowledged them.
     ///
     /// # Errors
-    /// They may or may not be in the topic; [`ChangeError::Gone`] if the sink is to end.
+    /// The topic may or may not have the records; [`ChangeError::Gone`] if the sink must end.
     pub fn send(&mut self, topic: &str, records: &mut RecordBatch) -> Result<(), ChangeError> {
         let compressed = records.compress(self.compression);
         let sent = match compressed {
@@ -65,7 +65,7 @@ impl Producer {
     }
 }
 
-/// Waits for an answer, unless the sink is to end.
+/// Waits for an answer, unless the sink must end.
 fn run<T>(
     runtime: &Runtime,
     stopped: &mut watch::Receiver<()>,

@@ -4,7 +4,7 @@ use config::KafkaConfig;
 
 use crate::changes::translator::ChangeSubject;
 
-/// Kafka's own limit.
+/// The maximum length of a topic's name; Kafka's own limit.
 const LENGTH_MAX: usize = 249;
 
 /// The topics of one Kafka cluster.
@@ -14,7 +14,7 @@ pub struct Topics {
 }
 
 impl Topics {
-    /// As the settings say, for the changes of this cluster of servers.
+    /// Fills in the settings for a cluster of servers.
     pub fn new(settings: &KafkaConfig, cluster: &str) -> Self {
         let cluster = legal(cluster);
         let fill = |topic: &str| topic.replace("{cluster}", &cluster);
@@ -24,7 +24,7 @@ impl Topics {
         }
     }
 
-    /// Where a change goes.
+    /// Returns the topic of a change.
     pub fn of(&self, subject: &ChangeSubject) -> String {
         let Some((schema, table)) = &subject.table else {
             return cut(self.statements.clone());
@@ -34,7 +34,7 @@ impl Topics {
     }
 }
 
-/// What no topic can have becomes an underscore. No brace stays, so a table's name is no placeholder.
+/// Replaces characters that a topic cannot have by underscores. Braces too, so a table's name cannot be a placeholder.
 fn legal(name: &str) -> String {
     let is_legal = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '_' | '-');
     let characters = name.chars();
@@ -43,7 +43,7 @@ fn legal(name: &str) -> String {
         .collect()
 }
 
-/// All characters have one byte by now.
+/// Shortens a name. All characters are ASCII here, so any byte is a character boundary.
 fn cut(mut topic: String) -> String {
     topic.truncate(LENGTH_MAX);
     topic

@@ -1,4 +1,4 @@
-//! Changes to batches, and the position behind what is acknowledged.
+//! Collects changes in batches, sends them, and stores the position after the acknowledged ones.
 
 use std::fs::File;
 use std::time::Duration;
@@ -16,35 +16,35 @@ use crate::changes::sink::{Sink, SyncTimer};
 use crate::changes::source::ChangeSource;
 use crate::changes::translator::{ChangeRecord, Output};
 
-/// See the module.
+/// The writer of one Kafka sink.
 pub struct KafkaWriter {
     settings: KafkaConfig,
     topics: Topics,
     clock: Clock,
     stopped: watch::Receiver<()>,
-    /// Another writer waits for it.
+    /// The lock file; another writer waits for its lock.
     _lock: File,
     producer: Producer,
     batch: Batch,
-    /// All transactions that are whole, sent or in the batch.
+    /// All transactions that are complete, sent or in the batch.
     position: Option<String>,
-    /// The brokers have all of these.
+    /// The transactions that the brokers have acknowledged.
     acknowledged: Option<String>,
-    /// The position file has this one.
+    /// The position in the position file.
     saved: Option<String>,
-    /// Since when an acknowledged position waits to be written.
+    /// Since when an acknowledged position waits to be stored.
     timer: SyncTimer,
-    /// Changes and bytes that nobody was told of.
+    /// Changes and bytes since the last `take_counts`.
     counts: (u64, u64),
-    /// A request has failed: what the brokers have is not known any more.
+    /// Whether a request has failed. Then the proxy no longer knows which changes the brokers have.
     has_failed: bool,
 }
 
 impl KafkaWriter {
-    /// Reads the position file, and asks the brokers for their metadata.
+    /// Reads the position file, and gets the metadata from the brokers.
     ///
     /// # Errors
-    /// The file cannot be had, another process writes it, or no broker answers.
+    /// The file cannot be opened, another process writes it, or no broker answers.
     pub fn open(
         settings: &KafkaConfig,
         source: &ChangeSource,
@@ -115,7 +115,7 @@ impl Sink for KafkaWriter {
         self.timer.due()
     }
 
-    /// If a request has failed, or the sink is to end, only what was acknowledged before is kept.
+    /// If a request has failed, or the sink must end, only the changes acknowledged before count.
     fn sync(&mut self) -> Result<(), ChangeError> {
         if !self.has_failed && !self.is_closed() {
             self.write_piece()?;

@@ -1,4 +1,4 @@
-//! What gets the changes of a stream from the proxy itself, such as a file: a thread for each.
+//! Outputs that the proxy writes itself, such as files of changes; each has a thread.
 //!
 //! ```text
 //!   open ──► the position behind which it goes on ──► ChangeReader
@@ -32,76 +32,76 @@ const WAIT_FIRST: Duration = Duration::from_millis(250);
 /// The longest wait after a failure.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// What gets changes, and keeps the position behind which it goes on.
+/// Receives changes, and stores the position after which it goes on.
 pub trait Sink: Output {
-    /// All transactions that it has; none if it has never got one.
+    /// The transactions that the sink has stored; none if it has never had one.
     fn position(&self) -> Option<&str>;
 
-    /// The changes behind this position follow.
+    /// Begins: the next changes come after this position.
     ///
     /// # Errors
-    /// The position cannot be kept.
+    /// The position cannot be stored.
     fn begin(&mut self, position: &str) -> Result<(), ChangeError>;
 
-    /// Whether enough is gathered to be written.
+    /// Whether enough changes are gathered for a write.
     fn has_piece(&self) -> bool;
 
-    /// Writes what has been gathered.
+    /// Writes the gathered changes.
     ///
     /// # Errors
-    /// It is not taken.
+    /// The changes cannot be written.
     fn write_piece(&mut self) -> Result<(), ChangeError>;
 
-    /// In how long something has to be synced; none if nothing has.
+    /// How soon a sync is due; none if everything is synced.
     fn sync_due(&self) -> Option<Duration>;
 
-    /// Makes what was written durable, and keeps behind which position the sink goes on.
+    /// Makes the written changes durable, and stores the position after which the sink goes on.
     ///
     /// # Errors
-    /// One of both fails.
+    /// The sync or the write of the position fails.
     fn sync(&mut self) -> Result<(), ChangeError>;
 
-    /// Changes and bytes since it was last asked.
+    /// Returns the changes and bytes since the last call.
     fn take_counts(&mut self) -> (u64, u64);
 }
 
 /// The settings of a sink.
 pub trait SinkSettings: Clone + Send + 'static {
-    /// What gets the changes.
+    /// The sink of these settings.
     type Sink: Sink;
 
-    /// As tables show it.
+    /// The transport that tables show.
     const TRANSPORT: ChangeTransport;
-    /// The name of its thread, and what the log calls it.
+    /// The name of its thread, which the log shows, too.
     const THREAD: &'static str;
 
-    /// Which of its kind it is.
+    /// The name of this sink among the sinks of its kind.
     fn name(&self) -> String;
 
-    /// Whose changes it gets; none for all tables.
+    /// The tables whose changes the sink gets; empty for all tables.
     fn tables(&self) -> &[String];
 
-    /// Where it begins if it has no position.
+    /// Where the sink begins if it has no position.
     fn from(&self) -> ChangeFileStart;
 
-    /// Opens it.
+    /// Opens the sink.
     ///
     /// # Errors
-    /// It cannot be had, or has another writer.
+    /// The sink cannot be opened, or has another writer.
     fn open(
         &self,
         source: &ChangeSource,
         stopped: &watch::Receiver<()>,
     ) -> Result<Self::Sink, ChangeError>;
 
-    /// Tells the log that changes are written behind this position.
+    /// Logs that the sink begins after this position.
     fn log_start(&self, position: &str);
 
-    /// Tells the log that the proxy tries again after a wait.
+    /// Logs a failure, and that the proxy tries again after the wait.
     fn log_retry(&self, error: &ChangeError, wait: Duration);
 }
 
-/// The threads of all sinks of one stream. They end when this is dropped.
+/// The threads of all sinks of one stream. Dropping the struct ends them.
 pub struct ChangeSinks {
     stop: watch::Sender<()>,
     threads: Vec<JoinHandle<()>>,
@@ -117,7 +117,7 @@ struct SinkThread<S> {
 }
 
 impl ChangeSinks {
-    /// Begins to write.
+    /// Starts a thread for each sink.
     pub fn start(
         source: &ChangeSource,
         settings: &ReplicationConfig,
@@ -177,7 +177,7 @@ impl ChangeSinks {
 
 impl Drop for ChangeSinks {
     fn drop(&mut self) {
-        // The next writers need the locks.
+        // Wait for the threads, because the next writers need their locks.
         self.stop = watch::channel(()).0;
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
@@ -188,7 +188,7 @@ impl Drop for ChangeSinks {
 }
 
 impl<S: SinkSettings> SinkThread<S> {
-    /// The thread's life.
+    /// The thread's main function.
     fn run(mut self) {
         let mut wait = WAIT_FIRST;
         while !self.is_stopped() {
@@ -200,7 +200,7 @@ impl<S: SinkSettings> SinkThread<S> {
                 Err(error) => error,
             };
             let text = error.to_string();
-            // The stream may not have reached its server yet, which it says itself.
+            // A stream that has not reached its server yet reports that itself, so do not log it here.
             if !matches!(error, ChangeError::Refused(ChangeRefusal::NotBegun(_))) {
                 self.settings.log_retry(&error, wait);
             }
@@ -213,7 +213,7 @@ impl<S: SinkSettings> SinkThread<S> {
         }
     }
 
-    /// Whether the settings have none of it any more, or the proxy ends.
+    /// Whether the settings no longer contain the sink, or the proxy stops.
     fn is_stopped(&self) -> bool {
         self.stopped.has_changed().is_err()
     }
@@ -228,7 +228,7 @@ impl<S: SinkSettings> SinkThread<S> {
         });
     }
 
-    /// From opening the sink to a failure, or until the stream writes other relay files.
+    /// Opens the sink and writes changes, until a failure, a stop, or new relay files of the stream.
     fn write(&mut self, wait: &mut Duration) -> Result<(), ChangeError> {
         if self.source.log().is_none() {
             let cluster = self.source.cluster().to_owned();
@@ -246,7 +246,7 @@ impl<S: SinkSettings> SinkThread<S> {
         loop {
             let progress = reader.step(&mut sink);
             if progress.is_err() || self.is_stopped() {
-                // What is whole is kept in any case.
+                // In both cases keep the complete transactions.
                 sink.sync()?;
             }
             let progress = progress?;
@@ -292,7 +292,7 @@ impl<S: SinkSettings> SinkThread<S> {
         Ok(())
     }
 
-    /// What was written is shown.
+    /// Adds the written changes to the view.
     fn note(&self, reader: &ChangeReader, sink: &mut S::Sink, is_live: bool) {
         let (events, bytes) = sink.take_counts();
         self.reading.change(|view| {

@@ -1,4 +1,5 @@
-//! The files that a sink keeps its place with: a lock, so that it has one writer, and the position behind which it goes on.
+//! The files with which a sink keeps its place: a lock, so that it has one writer, and the position after which it
+//! goes on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Opens a file for reading and appending, or makes one that nobody else may read.
+/// Opens a file for reading and appending. A new file can be read by its owner only.
 ///
 /// # Errors
 /// The system refuses it.
@@ -25,7 +26,7 @@ pub fn opened(path: &Path) -> Result<File, ChangeError> {
     options.open(path).map_err(io_error(path))
 }
 
-/// Locks a file, or makes it first: a sink has one writer.
+/// Locks a file, and creates it if needed. The lock ensures that a sink has one writer.
 ///
 /// # Errors
 /// Another writer has the lock, or the system refuses it.
@@ -40,10 +41,10 @@ pub fn lock(path: &Path) -> Result<File, ChangeError> {
     }
 }
 
-/// What the position file says; none if there is none.
+/// Returns the position in the position file; none if the file does not exist.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn saved_position(path: &Path) -> Result<Option<String>, ChangeError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.trim().to_owned())),
@@ -52,7 +53,7 @@ pub fn saved_position(path: &Path) -> Result<Option<String>, ChangeError> {
     }
 }
 
-/// Replaces the position file, so that it has the old text or the new one after a crash.
+/// Replaces the position file atomically: after a crash it has the old or the new text.
 ///
 /// # Errors
 /// The system refuses it.
@@ -72,7 +73,7 @@ fn replace(path: &Path, position: &str) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// So that a file's name is not lost.
+/// Syncs the folder of a file, so that the file's name survives a crash.
 ///
 /// # Errors
 /// The system refuses it.
@@ -88,7 +89,7 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// An error of the system about a file.
+/// Wraps an error of the operating system about a file.
 pub fn io_error(path: &Path) -> impl Fn(io::Error) -> ChangeError {
     let path: PathBuf = path.to_owned();
     move |error| ChangeError::Io {

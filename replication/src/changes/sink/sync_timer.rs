@@ -1,31 +1,31 @@
-//! When a sink has to sync: a while after it has got something, together with what comes in that while.
+//! Decides when a sink syncs: a second after new data, so that one sync covers the data of that second.
 
 use std::time::Duration;
 
 use net::clock;
 use tokio::time::Instant;
 
-/// How long something may wait.
+/// How long data may wait for a sync.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// Since when something waits.
+/// The time since which data waits.
 #[derive(Debug, Default)]
 pub struct SyncTimer {
     since: Option<Instant>,
 }
 
 impl SyncTimer {
-    /// Something waits from now on, if nothing has waited.
+    /// Starts the timer, unless data waits already.
     pub fn begin(&mut self) {
         self.since.get_or_insert_with(clock::now);
     }
 
-    /// Nothing waits any more.
+    /// Stops the timer after a sync.
     pub fn clear(&mut self) {
         self.since = None;
     }
 
-    /// In how long it is due; none if nothing waits.
+    /// Returns the time until the sync is due; none if no data waits.
     pub fn due(&self) -> Option<Duration> {
         let since = self.since?;
         Some(DELAY.saturating_sub(since.elapsed()))

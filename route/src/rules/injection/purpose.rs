@@ -1,5 +1,5 @@
-//! What may be sent besides a statement, and what for: what only reads, and what sets variables that only
-//! look on.
+//! Which statements may be injected, and their purpose: statements that only read, and SET of variables
+//! that do not change what a statement does.
 
 use std::borrow::Cow;
 
@@ -7,39 +7,39 @@ use sql::{
     Access, Effects, Explain, Facts, Flags, Marks, Scope, Show, StatementKind, Target, Uses, Value,
 };
 
-/// Why a statement may not be sent.
+/// Why a statement may not be injected.
 pub(super) type Refusal = Cow<'static, str>;
 
-/// Stands for the statement itself.
+/// The placeholder for the client's statement.
 pub(super) const STATEMENT: &str = "{statement}";
 
-/// On which side of the statement it is sent.
+/// Whether a statement is injected before or after the client's statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum InjectionSide {
     Before,
     After,
 }
 
-/// What a statement that is sent besides is for.
+/// The purpose of an injected statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Its result.
     Result,
-    /// The same, of SHOW STATUS.
+    /// Its result, which is that of SHOW STATUS.
     Status,
-    /// What the statement has left in the list of warnings.
+    /// The warnings of the client's statement.
     Warnings,
-    /// The errors among these.
+    /// The errors among these warnings.
     Errors,
-    /// What performance_schema tells of the statement.
+    /// The data of performance_schema about the client's statement.
     Events,
-    /// It explains the statement, which stands behind this.
+    /// It explains the client's statement, whose text follows this text.
     Explain(Box<str>),
-    /// It sets these variables, which are to be set back.
+    /// It sets these variables; the proxy sets them back afterwards.
     Set(Box<[Box<str>]>),
 }
 
-/// Variables that change how a statement is watched or planned, and not what it does.
+/// Variables that change how a statement is observed or planned, but not what it does.
 const VARIABLES: &[&str] = &[
     "end_markers_in_json",
     "join_buffer_size",
@@ -72,7 +72,7 @@ const VARIABLES: &[&str] = &[
 pub(super) fn explained(text: &str) -> Result<Purpose, Refusal> {
     let head = text.trim_end_matches(';').trim_end();
     let head = head.strip_suffix(STATEMENT).unwrap_or_default();
-    // No other statement could stand there.
+    // Tried with a DELETE, because few other statements than EXPLAIN can have one at this place.
     let tried = format!("{head}DELETE FROM t");
     let facts = sql::facts(tried.as_bytes(), Flags::default());
     let is_plan = facts.kind == StatementKind::Explain(Explain::Plan)
@@ -142,7 +142,7 @@ pub(super) fn purpose(
     }
 }
 
-/// Whether it reads other tables than the servers' own, which have no transactions.
+/// Whether it reads other tables than those of the servers' own schemas, which have no transactions.
 pub(super) fn reads_data(facts: &Facts, text: &[u8]) -> bool {
     let is_own = |schema: &[u8]| {
         [&b"information_schema"[..], b"performance_schema"]
@@ -159,7 +159,7 @@ pub(super) fn reads_data(facts: &Facts, text: &[u8]) -> bool {
             .any(|table| !is_own(&table.schema.name(text)))
 }
 
-/// SET of what only looks on.
+/// Checks a SET: it may only set variables of [`VARIABLES`].
 fn set(facts: &Facts, text: &[u8], place: InjectionSide) -> Result<Purpose, Refusal> {
     if place == InjectionSide::After {
         return Err("sets what is set back at once: it is of use in rule.before".into());

@@ -6,7 +6,7 @@ use super::packet_fault::PacketFault;
 use crate::arguments::number_of;
 use crate::fault::raise;
 
-/// A table that a packet becomes or is made of.
+/// A packet's table, which is decoded from a packet or encoded into one.
 pub(super) struct Fields<'a> {
     pub(super) lua: &'a Lua,
     pub(super) table: Table,
@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A string; a number is one, too.
+    /// A string; a number counts as a string, too.
     pub(super) fn text(&self, key: &str) -> Result<Option<Vec<u8>>, PacketFault> {
         match self.table.get(key)? {
             Value::Nil => Ok(None),
@@ -45,8 +45,8 @@ impl<'a> Fields<'a> {
         Ok(self.text(key)?.unwrap_or_else(|| default.to_vec()))
     }
 
-    /// A number without its fraction, or `None`. Negative ones are as in two's complement, what is
-    /// too great is the greatest there is.
+    /// A number without its fraction, or `None`. A negative number is in two's complement; a number that is
+    /// too great becomes the greatest possible.
     pub(super) fn number(&self, key: &str) -> Result<Option<u64>, PacketFault> {
         match self.table.get(key)? {
             Value::Nil => Ok(None),

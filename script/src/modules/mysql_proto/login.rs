@@ -11,12 +11,12 @@ use super::packet_fault::PacketFault;
 /// PROTOCOL_41 and SECURE_CONNECTION.
 const CAPABILITIES: u64 = 0x8200;
 
-/// What the original's greetings challenge with.
+/// The original's default challenge.
 const CHALLENGE: &[u8] = b"01234567890123456789";
 
 pub(super) fn from_challenge(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     let greeting = Greeting::decode(packet)?;
-    // The original never stored it.
+    // The original never stored the version.
     fields.set("protocol_version", 0)?;
     fields.set("server_version", version_number(&greeting.version))?;
     fields.set("thread_id", greeting.thread_id)?;
@@ -31,7 +31,7 @@ pub(super) fn to_challenge(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> 
     let capabilities = fields.number_or("capabilities", CAPABILITIES)? as u32;
     let mut scramble = fields.text_or("challenge", CHALLENGE)?;
     if scramble.len() == SCRAMBLE_BYTES + 1 && scramble.last() == Some(&0) {
-        // As greetings with PLUGIN_AUTH are read.
+        // Greetings with PLUGIN_AUTH have this NUL.
         scramble.pop();
     }
     let greeting = Greeting {
@@ -50,7 +50,7 @@ pub(super) fn to_challenge(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> 
     Ok(out)
 }
 
-/// "5.1.14…" is 50114; what is missing or no number is 0.
+/// "5.1.14…" is 50114; a missing or invalid number is 0.
 fn version_number(text: &[u8]) -> u32 {
     let mut parts = text.split(|byte| !byte.is_ascii_digit());
     let mut part = || {
@@ -64,7 +64,7 @@ fn version_number(text: &[u8]) -> u32 {
     major * 10_000 + minor * 100 + patch
 }
 
-/// 50114 is "5.01.14"; what the original would not believe is "5.0.99".
+/// 50114 is "5.01.14"; a number that the original rejects is "5.0.99".
 fn version_text(number: u64) -> String {
     match number {
         30_000..=100_000 => {
@@ -115,7 +115,7 @@ fn both(client: Capabilities, server: Capabilities, flag: Capabilities) -> bool 
     client.contains(flag) && server.contains(flag)
 }
 
-/// Up to a NUL or the packet's end.
+/// A string up to a NUL or the packet's end.
 fn string_if_any<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
     match reader.until_nul("string") {
         Ok(text) => text,
@@ -125,7 +125,7 @@ fn string_if_any<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
 
 pub(super) fn to_response(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> {
     let client = fields.number_or("capabilities", CAPABILITIES)? as u32;
-    // Scripts from before release 0.8.3 do not say what the server can.
+    // Scripts from before release 0.8.3 do not set the server's capabilities.
     let server = fields.number_or("server_capabilities", client.into())? as u32;
     let [client, server] = [client, server].map(|flags| Capabilities(flags.into()));
     let mut out = Vec::new();

@@ -1,9 +1,9 @@
-//! The contents of a `master.info` file: a value a line, the number of lines first.
+//! The contents of a `master.info` file: one value on each line, and the number of lines first.
 
 use super::fields::Fields;
 use super::packet_fault::PacketFault;
 
-/// From this many lines on, the last one is there.
+/// Files with at least this many lines have the line [`VERIFY`].
 const LINES_WITH_VERIFY: u64 = 15;
 
 const VERIFY: (&str, FieldKind) = ("master_ssl_verify_server_cert", FieldKind::Number);
@@ -50,7 +50,7 @@ fn number(line: &[u8]) -> Result<u64, PacketFault> {
     text.trim().parse().map_err(|_| PacketFault::Malformed)
 }
 
-/// A line break within a value would make two lines of it: the value ends there.
+/// Encodes the file. A value ends at its first line break, because a line break would make two lines of it.
 pub(super) fn to_text(fields: &Fields<'_>) -> Result<Vec<u8>, PacketFault> {
     let count = fields.number_or("master_lines", LINES_WITH_VERIFY)?;
     let mut out = format!("{count}\n").into_bytes();

@@ -1,7 +1,7 @@
-//! `mysql.proto`: payloads of packets as tables and back, 17 functions. The layouts are `wire`'s; here
-//! they get the names, defaults and oddities that scripts know.
+//! `mysql.proto`: 17 functions that turn payloads of packets into tables and back. `wire` has the layouts. This
+//! module adds the names, defaults and oddities that scripts expect.
 //!
-//! What cannot be decoded raises `mysql.proto: <function>() failed`. In decoded tables an empty string
+//! A packet that cannot be decoded raises `mysql.proto: <function>() failed`. In decoded tables an empty string
 //! is not set.
 
 mod fields;
@@ -95,8 +95,8 @@ fn decoded(
     Ok(fields.table)
 }
 
-/// `from_response_packet(packet, server_capabilities)`; without the second, as if the server could
-/// whatever the client wants.
+/// `from_response_packet(packet, server_capabilities)`; without the second argument, the server counts as
+/// having all capabilities of the client.
 fn from_response(arguments: &Arguments<'_>, name: &str) -> mlua::Result<Table> {
     let packet = arguments.string(1)?;
     let server = arguments.integer_if_any(2)?.map(|flags| flags as u32);

@@ -7,10 +7,10 @@ use wire::{ErrPacket, Reader, StatusFlags};
 use super::fields::Fields;
 use super::packet_fault::PacketFault;
 
-/// Longer texts are cut.
+/// Longer texts are truncated.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// Those with an SQLSTATE only: the form of the 4.1 protocol.
+/// Decodes an ERR packet, only in the form of the 4.1 protocol, with an SQLSTATE.
 pub(super) fn from_err(fields: &Fields<'_>, packet: &[u8]) -> Result<(), PacketFault> {
     let packet = ErrPacket::decode(packet)?;
     let sqlstate = packet.sqlstate.ok_or(PacketFault::Malformed)?;

@@ -84,7 +84,7 @@ fn array<const N: usize>(reader: &mut Reader<'_>) -> Result<[u8; N], PacketFault
     bytes.try_into().map_err(|_| PacketFault::Malformed)
 }
 
-/// As a double, which is what Lua's numbers are: beyond 53 bits the nearest.
+/// An integer as a double, the type of Lua's numbers; beyond 53 bits the nearest double.
 fn integer<const N: usize>(reader: &mut Reader<'_>, unsigned: bool) -> Result<f64, PacketFault> {
     let bytes = array::<N>(reader)?;
     let is_negative = !unsigned && bytes.last().is_some_and(|byte| *byte >= 0x80);
@@ -96,7 +96,7 @@ fn integer<const N: usize>(reader: &mut Reader<'_>, unsigned: bool) -> Result<f6
     })
 }
 
-/// The value's own bytes, filled up with zeros; `lengths` are those that there are.
+/// The value's own bytes, filled up with zeros; `lengths` are the valid lengths.
 fn parts<const N: usize>(reader: &mut Reader<'_>, lengths: &[u8]) -> Result<[u8; N], PacketFault> {
     let length = reader.u8("length")?;
     if !lengths.contains(&length) {
@@ -116,7 +116,7 @@ fn date(reader: &mut Reader<'_>) -> Result<String, PacketFault> {
     Ok(format!("{year:04}-{month:02}-{day:02}"))
 }
 
-/// Behind the point stand the wire's microseconds in nine digits, as the original prints them.
+/// After the decimal point the wire's microseconds have nine digits, as the original prints them.
 fn date_and_time(reader: &mut Reader<'_>) -> Result<String, PacketFault> {
     let all = parts::<11>(reader, &[0, 4, 7, 11])?;
     let [a, b, month, day, hour, minute, second, micros @ ..] = all;

@@ -1,4 +1,4 @@
-//! Prepared statements: what the client sends, and the server's answer to PREPARE.
+//! Prepared statements: the client's commands, and the server's answer to PREPARE.
 
 use wire::execute::Execute;
 use wire::statement::{PrepareOk, statement_id};
@@ -8,7 +8,7 @@ use super::fields::Fields;
 use super::packet_fault::PacketFault;
 use super::parameter;
 
-/// What follows the command's byte.
+/// The bytes after the command's byte.
 fn behind(packet: &[u8], command: Command) -> Result<&[u8], PacketFault> {
     packet
         .strip_prefix(&[command.0])
@@ -36,7 +36,7 @@ pub(super) fn id_of_execute(packet: &[u8]) -> Result<u32, PacketFault> {
     Ok(statement_id(behind(packet, Command::STMT_EXECUTE)?)?)
 }
 
-/// Query attributes are masked where scripts run, so the layout is the one without them.
+/// Decodes an execution. Sessions with scripts do not negotiate query attributes, so the layout has none.
 pub(super) fn from_execute(
     fields: &Fields<'_>,
     packet: &[u8],

@@ -1,8 +1,8 @@
-//! What kinds of tokens there are: their numbers and names, as scripts compare them.
+//! The kinds of tokens: their numbers and names, which scripts compare.
 
 use super::words::{FIRST_WORD_ID, WORDS};
 
-/// Those that are no keywords, in the order of their ids from 0 on.
+/// The kinds that are no keywords, in the order of their ids from 0 on.
 const OTHERS: [&str; 28] = [
     "TK_UNKNOWN",
     "TK_LE",

@@ -1,5 +1,5 @@
-//! `mysql.tokenizer`: a statement as tokens, by the rules that scripts know. What the rest of the proxy
-//! makes of statements is `sql`'s; this one is kept as it was, its mistakes included.
+//! `mysql.tokenizer`: a statement as tokens, by the rules of MySQL Proxy, including its mistakes, because scripts
+//! depend on them. The rest of the proxy reads statements with the crate `sql`.
 
 mod kind;
 pub(crate) mod scan;
@@ -17,11 +17,11 @@ use crate::budget::Held;
 use crate::fault::raise;
 use crate::stack::OWN;
 
-/// Shorter statements cost about what their call does.
+/// Statements up to this length are not charged: they cost about as much as the call itself.
 const LONG_BYTES: usize = 65536;
-/// Of tokens, in bytes that Lua's library handles in the same time.
+/// The cost of tokens for each byte, in bytes that Lua's library handles in the same time.
 const COST: usize = 8;
-/// What one takes beside its text.
+/// Bytes that a token takes besides its text.
 const TOKEN_BYTES: usize = size_of::<(TokenId, usize)>();
 
 pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Table> {
@@ -38,7 +38,7 @@ pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Tabl
             let lua = arguments.lua();
             let mut found = Tokens::of(&statement, budget.memory_left(lua));
             if found.is_none() {
-                // What is in the way may be garbage.
+                // Garbage may take the memory.
                 lua.gc_collect()?;
                 found = Tokens::of(&statement, budget.memory_left(lua));
             }
@@ -60,7 +60,7 @@ pub(super) fn open(lua: &Lua, surroundings: &ModuleContext) -> mlua::Result<Tabl
     Ok(module)
 }
 
-/// A token is a table, so that reading it costs no call of ours.
+/// A token is a table, so that reading it needs no call into Rust.
 const MAKE: &str = r#"
     local error = ...
     local setmetatable, tostring = setmetatable, tostring
@@ -71,27 +71,27 @@ const MAKE: &str = r#"
         return setmetatable({ text = text, token_id = id, token_name = name }, meta)
     end"#;
 
-/// What tokens are made with.
+/// The data from which tokens are made.
 struct Maker {
     /// Every kind's name, by its number.
     names: Vec<LuaString>,
     make: Function,
 }
 
-/// What `tokenize` gives: `#tokens`, `tokens[i]`, `tokens[i] = nil`.
+/// The result of `tokenize`: `#tokens`, `tokens[i]`, `tokens[i] = nil`.
 struct Tokens {
-    /// The texts of all, one behind the other.
+    /// The texts of all tokens, one after the other.
     texts: Vec<u8>,
-    /// Of every token its kind, and where its text ends.
+    /// Each token's kind, and the end of its text.
     ends: Vec<(TokenId, usize)>,
-    /// Those that were set to nil; empty as long as none was.
+    /// Which tokens were set to nil; empty if none was.
     freed: Vec<bool>,
-    /// That they count as their script's memory.
+    /// The tokens' bytes, which count as the script's memory.
     held: Option<Held>,
 }
 
 impl Tokens {
-    /// `None` where they would take more than `bytes_max`.
+    /// The tokens of a statement; `None` if they would take more than `bytes_max`.
     fn of(statement: &[u8], bytes_max: usize) -> Option<Self> {
         let mut tokens = Self {
             texts: Vec::new(),
@@ -122,7 +122,7 @@ impl Tokens {
         self.texts.capacity() + self.ends.capacity() * TOKEN_BYTES
     }
 
-    /// The place that an index of Lua's means, if a token is there.
+    /// The place of a Lua index, if a token is there.
     fn place(&self, lua: &Lua, index: Value) -> mlua::Result<Option<usize>> {
         let index = number_of(lua, index)
             .ok_or_else(|| raise(lua, "tokens[...] has to be indexed by a number"))?;
@@ -131,7 +131,7 @@ impl Tokens {
         Ok(at.filter(|at| *at < self.ends.len()))
     }
 
-    /// The token at a place that there is.
+    /// The token at a valid place.
     fn token(&self, lua: &Lua, at: usize) -> mlua::Result<Table> {
         let (kind, end) = self.ends[at];
         let start = match at {

@@ -1,5 +1,5 @@
-//! Cutting a statement into tokens by the original's rules: of several that match at one place the
-//! longest wins. No statement is refused; what nothing matches is an unknown token of one byte.
+//! Splits a statement into tokens by the original's rules: if several rules match at one place, the
+//! longest match wins. No statement is refused: a byte that no rule matches is an unknown token.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// Takes what stands in front, which begins with `first`: space, or some tokens. What is left.
+/// Takes a space or some tokens from the front of `rest`, whose first byte is `first`. Returns the rest after them.
 pub(crate) fn step<'a>(rest: &'a [u8], first: u8, tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
     match first {
         b' ' | b'\t'..=b'\r' => &rest[1..],
@@ -34,7 +34,7 @@ pub(crate) fn step<'a>(rest: &'a [u8], first: u8, tokens: &mut Vec<Token<'a>>) -
     }
 }
 
-/// What each reader does: takes from the front, gives what is left; `None` if it is not its own.
+/// The result of each reader: the rest after its token; `None` if the text does not begin with its kind of token.
 type Left<'a> = Option<&'a [u8]>;
 
 fn comment<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> Left<'a> {
@@ -55,8 +55,8 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// A doubled quote inside is one; behind a backslash in a string nothing ends. Where the end is
-/// missing, the rest is inside.
+/// Reads a quoted text. A doubled quote inside stands for one quote. After a backslash in a string a quote does not
+/// end it. If the end is missing, the whole rest is inside.
 fn quoted<'a>(text: &'a [u8], quote: u8, kind: TokenId, tokens: &mut Vec<Token<'a>>) -> &'a [u8] {
     let text = &text[1..];
     let mut collapsed: Option<Vec<u8>> = None;
@@ -88,7 +88,7 @@ fn quoted<'a>(text: &'a [u8], quote: u8, kind: TokenId, tokens: &mut Vec<Token<'
     text.get(end + 1..).unwrap_or_default()
 }
 
-/// The longest of: a number, a name with an opening brace behind it, up to three names with dots.
+/// Reads the longest of: a number, a name before an opening bracket, up to three names with dots.
 fn word_or_number<'a>(text: &'a [u8], tokens: &mut Vec<Token<'a>>) -> Left<'a> {
     let number = number(text);
     let name = name_length(text);
@@ -121,7 +121,7 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'@'
 }
 
-/// Bytes of the name in front: digits if any, then something that is no digit; 0 for none.
+/// Bytes of the name at the front; 0 if there is none. A name may begin with digits, but has another character, too.
 fn name_length(text: &[u8]) -> usize {
     let length = prefix(text, is_of_name);
     match text[..length].iter().all(u8::is_ascii_digit) {
@@ -144,7 +144,7 @@ fn joined_length(text: &[u8], first: usize) -> usize {
     length
 }
 
-/// The number in front, and its bytes.
+/// The number at the front: its kind and its length in bytes.
 fn number(text: &[u8]) -> Option<(TokenId, usize)> {
     let digits = |text: &[u8]| prefix(text, |byte| byte.is_ascii_digit());
     let whole = digits(text);

@@ -38,14 +38,14 @@ pub(super) const WORDS: [&str; 233] = [
     "YEAR_MONTH", "ZEROFILL",
 ];
 
-/// Sorted, to be found by halving.
+/// The words sorted, for a binary search.
 static SORTED: LazyLock<Vec<(&str, u16)>> = LazyLock::new(|| {
     let mut sorted: Vec<_> = WORDS.into_iter().zip(FIRST_WORD_ID..).collect();
     sorted.sort_unstable();
     sorted
 });
 
-/// The id of a word in whatever case; `None` for what is no keyword.
+/// The id of a word in any case; `None` if it is no keyword.
 pub(super) fn id(text: &[u8]) -> Option<u16> {
     let upper = || text.iter().map(u8::to_ascii_uppercase);
     let place = SORTED.binary_search_by(|(word, _)| word.bytes().cmp(upper()));

@@ -30,7 +30,7 @@ impl SessionState {
         }
         let counted = counted(seen, self.server, self.reading.last_flags);
         let counted = match counted {
-            // The limit cuts what is sent, and not always what is counted.
+            // The limit cuts the rows that are sent, and not always the count.
             Counted::Rows(_) if self.values.variable(b"sql_select_limit").is_some() => {
                 Counted::There
             }
@@ -58,7 +58,7 @@ impl SessionState {
         let list = match seen.ran {
             Ran::Statement | Ran::Prepare | Ran::Unknown => self.list_of_statement(seen, count),
             Ran::FieldList if !is_mariadb => List::Appended,
-            // These are no statements to the servers, and begin no list of their own.
+            // These commands are no statements to the servers, and begin no list of their own.
             _ if count == 0 || seen.ran == Ran::InitDb && seen.is_ok() => List::Kept,
             _ if is_mariadb => List::Fresh,
             _ => List::Appended,
@@ -76,7 +76,7 @@ impl SessionState {
         }
     }
 
-    /// What the next command that is no statement tells (tried with MySQL 9.7).
+    /// Returns the warning count in the reply to the next command that is no statement (tried with MySQL 9.7).
     fn reported(&self, seen: &Seen<'_>) -> Option<u16> {
         let before = self.diagnostics.ok_warnings;
         match (seen.ran, seen.is_ok()) {
@@ -92,11 +92,11 @@ impl SessionState {
         }
     }
 
-    /// MariaDB keeps the list over statements that use neither tables nor routines and have nothing to
-    /// add.
+    /// MariaDB keeps the list over statements that use neither tables nor routines and have no
+    /// warnings.
     fn list_of_statement(&self, seen: &Seen<'_>, count: u16) -> List {
         if seen.asks_diagnostics() {
-            // A condition that is not there is an error behind the others.
+            // GET DIAGNOSTICS of a condition that does not exist adds an error to the list.
             return match count {
                 0 => List::Kept,
                 _ => List::Appended,
@@ -111,7 +111,7 @@ impl SessionState {
         let has_list = self.diagnostics.warnings > 0;
         let is_cleared = seen.facts.tables().next().is_some()
             || match seen.facts.kind {
-                // A table of its own making is one, too.
+                // A derived table is a table, too.
                 StatementKind::Select if has_list => {
                     has_derived_table(seen.text, self.reading.last_flags)
                 }
@@ -119,7 +119,7 @@ impl SessionState {
                 StatementKind::Describe => true,
                 _ => false,
             };
-        // What several statements, or a routine, have left only the server knows.
+        // Only the server knows the list after several statements, or after a routine.
         let is_dark = seen.facts.kind == StatementKind::Multi || seen.has(Effects::ANYTHING);
         match (is_dark, is_cleared) {
             (true, true) => List::Fresh,
@@ -140,7 +140,7 @@ impl SessionState {
         self.pinned.now.set(Pin::FoundRows, is_counted);
     }
 
-    /// An OK without an insert id leaves it. One with an id may tell an explicit value.
+    /// An OK without an insert id leaves LAST_INSERT_ID(). An OK with an id may report an explicit value.
     fn note_last_insert_id(&mut self, seen: &Seen<'_>) -> Touched {
         let kind = seen.facts.kind;
         if !seen.is_statement() || seen.is_unread() {
@@ -181,10 +181,10 @@ impl SessionState {
     }
 }
 
-/// Whether LAST_INSERT_ID(…) may stand in it.
+/// Whether LAST_INSERT_ID(…) may stand in the text.
 fn calls_it(text: &[u8]) -> bool {
     let name = b"LAST_INSERT_ID";
-    // Or a comment in between.
+    // A comment may stand in between.
     let begins = |behind: &[u8]| {
         let behind = behind.trim_ascii_start();
         matches!(behind.first(), Some(b'(' | b'/' | b'#' | b'-' | b'`'))
@@ -199,12 +199,12 @@ enum Touched {
     No,
 }
 
-/// ROW_COUNT(): none where the exchange leaves it was.
+/// Returns ROW_COUNT(); none if the exchange leaves it as it was.
 fn row_count(seen: &Seen<'_>) -> Option<i64> {
     match seen.ran {
         Ran::Prepare | Ran::Nothing | Ran::Fetch if seen.is_ok() => None,
         _ if seen.asks_diagnostics() && !seen.tally.had_rows => {
-            // Leaves it, but for the error that a condition was not there.
+            // The statement leaves ROW_COUNT(), except after the error of a missing condition.
             (seen.tally.warnings > 0).then_some(-1)
         }
         _ if !seen.is_ok() || seen.tally.had_rows => Some(-1),

@@ -1,4 +1,4 @@
-//! What SET says of variables, where the trackers do not tell all.
+//! What the text of a SET says of variables, if the trackers do not report all of it.
 
 use std::rc::Rc;
 
@@ -17,8 +17,8 @@ use crate::state::values::Values;
 use crate::state::variables::{self, Policy};
 
 impl SessionState {
-    /// Every variable that the text sets was reported, or the text says its value, or it is to be
-    /// asked.
+    /// Checks every variable that the text sets: it was reported, or the text gives its value, or
+    /// the proxy has to ask for it.
     pub(super) fn note_assignments(&mut self, values: &mut Values, seen: &Seen<'_>) {
         if !seen.has(Effects::VARIABLES | Effects::LAST_INSERT_ID) {
             return;
@@ -47,7 +47,8 @@ impl SessionState {
         }
     }
 
-    /// Whether it sets what the server tells: then the server may be silent about what was set before that.
+    /// Whether the text sets what the server reports. Then the server may not report variables that were
+    /// set before that.
     fn sets_reported(&self, seen: &Seen<'_>) -> bool {
         let mut all = seen.facts.assignments.iter();
         all.any(|assignment| match assignment.target {
@@ -59,9 +60,9 @@ impl SessionState {
         })
     }
 
-    /// What the server tells is set. In a SET, and nothing else, the text names all that is set besides,
-    /// and the proxy takes the setting back behind it. Whatever else ran may have changed what nobody
-    /// learns of.
+    /// The text sets what the server reports. If only SETs ran, the text names all that they set, and
+    /// the proxy restores this setting afterwards. Other statements may have made changes that were not
+    /// reported.
     pub(super) fn bind_unless_followed(&mut self, seen: &Seen<'_>, name: &[u8]) {
         let facts = seen.facts;
         let is_set = match facts.kind {
@@ -110,7 +111,7 @@ impl SessionState {
         }
     }
 
-    /// Whether the trackers told of this variable, and of no other under its name.
+    /// Whether the trackers reported this variable, and no other under its name.
     fn is_reported(&self, seen: &Seen<'_>, name: &[u8]) -> bool {
         let is_placeless = variables::is_placeless(name, self.server);
         let kept = variables::canonical(name, self.server);
@@ -121,8 +122,8 @@ impl SessionState {
         !is_placeless && seen.changes.variables.iter().any(|(told, _)| is_it(told))
     }
 
-    /// The trackers kept silent: after an error, where one reports for another, or where a variable
-    /// is not tracked.
+    /// Handles a variable that was not reported: after an error, if one variable is reported for
+    /// another, or if the variable is not tracked.
     fn note_untold(
         &mut self,
         values: &mut Values,
@@ -143,7 +144,7 @@ impl SessionState {
                 self.trust(name);
                 values.set(name, Rc::from(value));
             }
-            // A failed SET sets nothing; the flush tells if it did.
+            // A failed SET sets nothing. If it did, the flush reports it.
             _ if !seen.is_ok() && has_failed(seen, name) => {}
             _ => self.doubt(variables::whole_of(name).unwrap_or(name)),
         }
@@ -179,8 +180,8 @@ impl SessionState {
         }
     }
 
-    /// The collation that comes with a connection character set: named by the text, or learned
-    /// before under the same circumstances.
+    /// Returns the collation that comes with a connection character set, if the text names it, or
+    /// if it was learned before under the same circumstances.
     pub(super) fn collation_by_text(
         &self,
         values: &Values,
@@ -220,7 +221,7 @@ impl SessionState {
         }
     }
 
-    /// User variables: those that SET gives a literal are known, the others are on the connection.
+    /// Notes user variables: the proxy knows the value if SET gives a literal; else only the connection knows it.
     pub(super) fn note_user_variables(
         &mut self,
         connection: &mut ConnectionState,
@@ -230,7 +231,7 @@ impl SessionState {
             return;
         }
         let set = |mention: &&Mention| mention.role == Role::UserVariableSet;
-        // In which character set it was written nobody knows where that has changed among others.
+        // If one of several statements has changed the character set, that of the name is not known.
         let may_move = seen.changes.has_deciding() || seen.tally.has_unsent_changes;
         let is_moving =
             |name: &[u8]| may_move && seen.facts.kind == StatementKind::Multi && !name.is_ascii();
@@ -257,13 +258,13 @@ impl SessionState {
         }
     }
 
-    /// The value that a user variable was given, if SET gave it a literal and nothing else did.
+    /// Returns a user variable's new value, if SET gave it a literal and nothing else set it.
     fn value_by_text(&self, seen: &Seen<'_>, name: &[u8]) -> Option<UserValue> {
         let is_it =
             |span: sql::Span| self.user_variable_name(span.of(seen.text)).as_deref() == Some(name);
         let set = seen.facts.mentions_of(Role::UserVariableSet);
         let is_once = set.filter(|mention| is_it(mention.name)).count() == 1;
-        // What a literal is, the character sets say with which it was read: those before.
+        // A literal's value depends on the character sets with which it was read: those before the statement.
         let is_plain =
             !seen.has(Effects::ANYTHING | Effects::OPAQUE) && !seen.changes.has_deciding();
         if !(seen.is_ok() && is_once && is_plain) {
@@ -285,8 +286,8 @@ impl SessionState {
 }
 
 impl SessionState {
-    /// Assignments of a text that EXECUTE has run among others, who knows in which order: the values
-    /// are asked for. False, and nothing is noted, where one cannot be asked for.
+    /// Notes the assignments of a text that EXECUTE has run among other statements. Their order is not known, so the
+    /// values are asked for. Returns false, and notes nothing, if a value cannot be asked for.
     pub(super) fn note_unordered(
         &mut self,
         connection: &mut ConnectionState,
@@ -332,8 +333,8 @@ impl SessionState {
         true
     }
 
-    /// A literal that gives a user variable the same value on any connection as this one does here:
-    /// integers and decimals as they are written, strings with the connection's collation.
+    /// Returns a literal that gives a user variable the same value on any connection as `raw` does
+    /// here: integers and decimals as they are written, strings with the connection's collation.
     fn literal_anywhere(&self, raw: &[u8]) -> Option<Rc<[u8]>> {
         let is_number = literal::is_number(raw) && raw.len() <= 18;
         let words: [&[u8]; 2] = [b"TRUE", b"FALSE"];
@@ -366,8 +367,8 @@ fn names(assignment: &Assignment, seen: &Seen<'_>, name: &[u8]) -> bool {
     }
 }
 
-/// Whether nothing but a SET that failed, or one behind the error, sets a variable. Each of several
-/// statements that worked has given a result, or more.
+/// Whether only a SET that failed, or a statement behind the error, sets the variable. Each of
+/// several statements that succeeded has given at least one result.
 fn has_failed(seen: &Seen<'_>, name: &[u8]) -> bool {
     let parts = &seen.facts.statements;
     let is_behind = |span: sql::Span| {
@@ -390,8 +391,8 @@ fn has_failed(seen: &Seen<'_>, name: &[u8]) -> bool {
     }
 }
 
-/// The value as written if it is a literal, without the quotes of a plain string; `DEFAULT` for
-/// DEFAULT. None if the text sets it twice.
+/// Returns the value as written if it is a literal, without the quotes of a plain string; `DEFAULT`
+/// for DEFAULT. Returns none if the text sets the variable twice.
 fn literal_of<'a>(seen: &Seen<'a>, name: &[u8], value: Value) -> Option<&'a [u8]> {
     let count = seen
         .facts
@@ -412,7 +413,7 @@ fn literal_of<'a>(seen: &Seen<'a>, name: &[u8], value: Value) -> Option<&'a [u8]
     }
 }
 
-/// A switch as the trackers tell it.
+/// Returns a switch as the trackers report it.
 fn switched(literal: &[u8]) -> Option<&'static [u8]> {
     let is = |words: [&[u8]; 3]| words.iter().any(|word| literal.eq_ignore_ascii_case(word));
     match literal {
@@ -422,7 +423,7 @@ fn switched(literal: &[u8]) -> Option<&'static [u8]> {
     }
 }
 
-/// What a quoted string without escapes, doubled quotes and high bytes says.
+/// Returns the content of a quoted string without escapes, doubled quotes and high bytes.
 fn plain_string(raw: &[u8]) -> Option<&[u8]> {
     let quote = *raw.first().filter(|byte| matches!(byte, b'\'' | b'"'))?;
     let inner = raw.get(1..)?.strip_suffix(&[quote])?;

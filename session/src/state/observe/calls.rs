@@ -1,4 +1,4 @@
-//! CALL: what a procedure has left behind its definition says, which is asked for.
+//! CALL: the proxy asks for the procedure's definition, which says what the procedure has left behind.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::state::session::SessionState;
 use crate::state::variables::OF_SCHEMA;
 
 impl SessionState {
-    /// Notes a CALL whose procedure can be asked for; false where nothing is known of what has run.
+    /// Notes a CALL whose procedure can be asked for. Returns false if it is not known what has run.
     pub(super) fn note_call(&mut self, seen: &Seen<'_>) -> bool {
         let facts = seen.facts;
         let dark = Marks::UNKNOWN_FUNCTION
@@ -34,7 +34,7 @@ impl SessionState {
         else {
             return false;
         };
-        // Reading a definition takes the server to its schema and back, which would undo it.
+        // To read a definition, the server enters its schema and comes back, which would change the collation.
         if self.set_apart.collation || self.doubts.names.iter().any(|name| **name == *OF_SCHEMA) {
             return false;
         }
@@ -53,8 +53,8 @@ impl SessionState {
             })
     }
 
-    /// A procedure's definition, with the `sql_mode` it was made in; empty where the account may not
-    /// read it.
+    /// Takes in a procedure's definition, with the `sql_mode` in which it was created. The
+    /// definition is empty if the account may not read it.
     pub(in crate::state) fn learn_definition(
         &mut self,
         connection: &mut ConnectionState,
@@ -81,7 +81,7 @@ impl SessionState {
         }
     }
 
-    /// False where something is left that cannot be known.
+    /// Takes over what the procedure leaves. Returns false if some of it cannot be known.
     fn take_over(
         &mut self,
         connection: &mut ConnectionState,

@@ -1,8 +1,8 @@
-//! Under which key the collation of a character set is remembered.
+//! The key under which the collation of a character set is remembered.
 
 use crate::state::values::Values;
 
-/// What decides over the collation that comes with a character set.
+/// Returns everything that decides which collation comes with a character set.
 pub(super) fn collation_key(values: &Values, charset: &[u8]) -> Box<[u8]> {
     let set = |name: &[u8]| values.variable(name).unwrap_or_default().to_vec();
     let parts = [

@@ -1,4 +1,4 @@
-//! What the text says a statement has taken, opened, locked or let go on its connection.
+//! What a statement has taken, opened, locked or released on its connection, by its text.
 
 use std::rc::Rc;
 
@@ -14,11 +14,11 @@ use crate::state::pins::Pin;
 use crate::state::session::{PendingChanges, SessionState};
 use crate::state::variables;
 
-/// Things of one kind whose names are kept; beyond, that they end is not seen.
+/// Up to so many names of one kind are kept. Beyond that number, the proxy does not see that they end.
 const NAMES_MAX: usize = 256;
 
-/// What pins at once, and is taken to have happened even when the command ended with an error, and
-/// what pins only after OK.
+/// The effects that pin. Some count even if the command ended with an error, the others only after
+/// OK.
 const PINNING: &[(Effects, Pin, Certainty)] = &[
     (Effects::TABLES_LOCKED, Pin::TableLock, Certainty::AfterOk),
     (Effects::GLOBAL_LOCKED, Pin::GlobalLock, Certainty::Assumed),
@@ -56,8 +56,8 @@ enum Certainty {
 }
 
 impl SessionState {
-    /// Part by part, in order. After an error nobody knows which parts ran: what they take is
-    /// taken, what they let go is not.
+    /// Notes the effects part by part, in order. After an error it is not known which parts ran:
+    /// what they take counts as taken, but what they release does not count as released.
     pub(super) fn note_effects(&mut self, connection: &mut ConnectionState, seen: &Seen<'_>) {
         match seen.ran {
             Ran::Unknown => return self.pinned.for_life.add(Pin::Protocol),
@@ -93,7 +93,7 @@ impl SessionState {
         if is_execute && self.is_of_nothing(seen) {
             return;
         }
-        // By what its text names, it may do anything.
+        // Judged by the objects that its text names, it may do anything.
         let is_doubted = seen.facts.is_doubted();
         if is_execute && !is_doubted && self.note_known_execute(connection, seen, part) {
             return;
@@ -108,7 +108,7 @@ impl SessionState {
         self.note_names(seen, part);
     }
 
-    /// EXECUTE of a text that was seen does what the text says; false where it was not.
+    /// Notes an EXECUTE of a known text, which does what the text says. Returns false if it cannot be noted that way.
     fn note_known_execute(
         &mut self,
         connection: &mut ConnectionState,
@@ -134,7 +134,7 @@ impl SessionState {
         if is_nested || !self.note_unordered(connection, &inner) {
             return false;
         }
-        // Of EXECUTE any change is expected, of what it has run a trigger's or a view's is not.
+        // An EXECUTE explains any change. The text that it ran does not explain a trigger's or a view's change.
         let may_do_more = facts.tables().next().is_some() && !is_explained(&inner, &self.values);
         if seen.changes.is_state_changed && may_do_more && !self.rules.waived.has(Pin::State) {
             self.pinned.for_life.add(Pin::State);
@@ -147,7 +147,7 @@ impl SessionState {
 
     fn take(&mut self, seen: &Seen<'_>, effects: Effects, kind: StatementKind) {
         let is_certain = seen.is_ok() || seen.facts.kind == StatementKind::Multi;
-        // What ends one begins none: of another session's, or of none, if it fails.
+        // A statement that ends an XA transaction begins none. It may end another session's, or none if it fails.
         let is_ending = matches!(kind, StatementKind::Xa(Xa::Commit | Xa::Rollback));
         for (effect, pin, certainty) in PINNING {
             if is_ending && *pin == Pin::Xa {
@@ -175,7 +175,7 @@ impl SessionState {
         }
     }
 
-    /// What ends when this part has ended well.
+    /// Removes the pins that this part ends, after it succeeded.
     fn let_go(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let effects = part.effects;
         if effects.has(Effects::TABLES_UNLOCKED) {
@@ -189,8 +189,8 @@ impl SessionState {
         if effects.has(Effects::INSTANCE_UNLOCKED) {
             self.pinned.now.remove(Pin::InstanceLock);
         }
-        // Within an IF, or over no rows, neither releases anything; one of two levels releases nothing either.
-        // The server is asked which of the known locks are gone.
+        // Within an IF, or over no rows, these functions release nothing. One release of a lock taken twice
+        // releases nothing either. So the server is asked which of the known locks are gone.
         if effects.has(Effects::NAMED_LOCK_RELEASED | Effects::NAMED_LOCKS_RELEASED) {
             self.held.is_lock_released = true;
         }
@@ -209,7 +209,7 @@ impl SessionState {
     }
 
     fn drop_tables(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
-        // Which schema a name without one meant is not known where USE stands in between.
+        // If one of several statements changes the schema, the schema of a name without one is not known.
         if self.held.temporary_tables.is_empty() || is_schema_moving(seen) {
             return;
         }
@@ -229,7 +229,7 @@ impl SessionState {
             .set(Pin::TemporaryTable, !self.held.temporary_tables.is_empty());
     }
 
-    /// The names of what a part has made.
+    /// Records the names of the objects that a part has made.
     fn note_names(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let is_certain = seen.is_ok() || seen.facts.kind == StatementKind::Multi;
         if part.effects.has(Effects::NAMED_LOCK_TAKEN) {
@@ -270,8 +270,8 @@ impl SessionState {
         }
     }
 
-    /// ALTER TABLE a RENAME TO b; RENAME TABLE a TO b, c TO d, of which MySQL's takes no temporary
-    /// tables. A new name without a schema is in the current one.
+    /// ALTER TABLE a RENAME TO b; RENAME TABLE a TO b, c TO d. MySQL's RENAME TABLE does not take
+    /// temporary tables. A new name without a schema is in the current one.
     fn note_renamed(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let is_rename = matches!(part.kind, StatementKind::Rename(_));
         if is_rename && !variables::is_mariadb(self.server) {
@@ -300,10 +300,10 @@ impl SessionState {
         }
     }
 
-    /// The locks that a part takes, where each is named by a plain string.
+    /// Records the locks that a part takes, if each is named by a plain string.
     fn note_locks(&mut self, seen: &Seen<'_>, part: &StatementFacts) {
         let mut taken = mentions_in(seen, part, Role::LockTaken).peekable();
-        // One that is no plain string is nowhere in the text.
+        // The facts have no name for a lock that is not named by a plain string.
         let is_unnamed = |mention: &Mention| mention.name.is_empty();
         let mut all = seen.facts.mentions_of(Role::LockTaken);
         self.held.has_other_locks |= taken.peek().is_none() || all.any(is_unnamed);
@@ -323,8 +323,8 @@ impl SessionState {
         }
     }
 
-    /// SET TRANSACTION for the next one, until the server says that one has taken it. MariaDB leaves
-    /// START TRANSACTION READ ONLY to the next one too when SET autocommit ends it.
+    /// SET TRANSACTION lasts until the server reports that a transaction has taken it. MariaDB leaves START TRANSACTION
+    /// READ ONLY to the next transaction too when SET autocommit ends the current one.
     fn note_next_transaction(&mut self, seen: &Seen<'_>) {
         let is_pinned = match seen.changes.next_transaction {
             Some(next) => next == NextTransaction::Special,
@@ -334,7 +334,7 @@ impl SessionState {
         self.pinned.now.set(Pin::NextTransaction, is_pinned);
     }
 
-    /// The server told of changed state, or may still: after an error it keeps that for later.
+    /// The server reported changed state, or still may: after an error it keeps the report for later.
     pub(super) fn note_state_change(&mut self, seen: &Seen<'_>) {
         let has_failed = !seen.is_ok()
             && !seen.is_refused()
@@ -351,8 +351,8 @@ impl SessionState {
         if seen.changes.is_state_changed && is_unexplained && !self.rules.waived.has(Pin::State) {
             self.pinned.for_life.add(Pin::State);
         }
-        // Rows may have no room for what SET STATEMENT has set and taken back: that is told later, and if
-        // more than that was done, that report shows it.
+        // The end of rows may have no room to report what SET STATEMENT has set and taken back. The
+        // server reports it later, and if the statement did more, that report shows it.
         let takes_back = is_reversing(seen) && seen.facts.access == sql::Access::Read;
         let owes = (seen.changes.has_unsent || seen.tally.has_unsent_changes) && !takes_back;
         let kept = if self.has_reported(seen) {
@@ -360,7 +360,7 @@ impl SessionState {
         } else {
             was_owed
         };
-        // A view that is opened visits its schema and comes back; if a read did more, the report shows it.
+        // When a view is opened, the server enters its schema and comes back. If a read did more, the report shows it.
         let only_reads = seen.facts.access == sql::Access::Read && seen.facts.effects.is_empty();
         self.untold.pending_changes = match has_failed || owes {
             true if !has_failed && only_reads => kept.max(PendingChanges::Reversal),
@@ -375,8 +375,8 @@ impl SessionState {
         }
     }
 
-    /// Whether the server has told all that it had noted: MySQL does with any OK, MariaDB with one
-    /// that has something to tell.
+    /// Whether the server has reported all that it had noted. MySQL does so with any OK, MariaDB
+    /// with an OK that has something to report.
     fn has_reported(&self, seen: &Seen<'_>) -> bool {
         let flags = seen.status();
         flags.is_some_and(|flags| {
@@ -386,7 +386,7 @@ impl SessionState {
     }
 }
 
-/// Whether not all that is named is in the facts.
+/// Whether the text names more than the facts hold.
 pub(super) fn has_too_many(seen: &Seen<'_>) -> bool {
     seen.facts.marks.has(sql::Marks::CROWDED)
 }

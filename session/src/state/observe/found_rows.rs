@@ -1,4 +1,4 @@
-//! FOUND_ROWS() after a statement: most leave it, and which do differs between the families.
+//! FOUND_ROWS() after a statement: most statements leave it, and the families differ in which ones set it.
 //!
 //! Tried with MariaDB 10.11 and MySQL 9.7, statement by statement, each behind a SELECT whose count
 //! would show.
@@ -11,21 +11,21 @@ use super::seen::{Ran, Seen};
 use super::word_places::places_of;
 use crate::state::variables;
 
-/// Longer texts are not read again: what they have counted is asked for where they ran.
+/// Longer texts are not read again: the proxy asks the connection for the count.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
 /// What FOUND_ROWS() says after an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
-    /// What it said before.
+    /// The value from before.
     Before,
-    /// This.
+    /// This value.
     Rows(u64),
-    /// What the connection knows.
+    /// The value that only the connection knows.
     There,
 }
 
-/// What a statement has made of it.
+/// Returns what FOUND_ROWS() says after a statement.
 pub(super) fn counted(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
     if seen.ran != Ran::Statement {
         return Counted::Before;
@@ -79,11 +79,11 @@ fn of_statement(seen: &Seen<'_>, is_mariadb: bool, flags: Flags) -> Counted {
     }
 }
 
-/// ER_UNKNOWN_STMT_HANDLER, and ER_SP_DOES_NOT_EXIST: nothing ran.
+/// ER_UNKNOWN_STMT_HANDLER and ER_SP_DOES_NOT_EXIST: nothing ran.
 const UNKNOWN_STATEMENT: u16 = 1243;
 const UNKNOWN_ROUTINE: u16 = 1305;
 
-/// MySQL's failing statements leave it; a SELECT of MariaDB's that ran has counted.
+/// A failed statement of MySQL's leaves the count. A SELECT of MariaDB's that ran has counted.
 fn of_failed(seen: &Seen<'_>, is_mariadb: bool) -> Counted {
     let reads = matches!(
         seen.facts.kind,
@@ -116,7 +116,7 @@ fn of_failed(seen: &Seen<'_>, is_mariadb: bool) -> Counted {
     }
 }
 
-/// That of the last statement that has set it.
+/// Returns the count of the last statement that has set it.
 fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
     let parts = &seen.facts.statements;
     let is_unread = seen.facts.marks.has(Marks::CROWDED) || seen.text.len() > TEXT_BYTES_MAX;
@@ -147,7 +147,7 @@ fn of_several(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
     Counted::Before
 }
 
-/// Without LIMIT and UNION's rules all rows that were sent.
+/// Without LIMIT and the rules of UNION, the count is that of all rows that were sent.
 fn of_rows(seen: &Seen<'_>) -> Counted {
     let is_short = seen.text.len() <= TEXT_BYTES_MAX;
     match seen.tally.had_rows && is_short && !may_be_limited(seen.text) {
@@ -156,10 +156,10 @@ fn of_rows(seen: &Seen<'_>) -> Counted {
     }
 }
 
-/// Words by which more rows may be found than are sent.
+/// Words with which FOUND_ROWS() may be greater than the number of rows sent.
 const LIMITING: [&[u8]; 3] = [b"LIMIT", b"FETCH", b"PROCEDURE"];
 
-/// The bytes that they begin with, in both cases.
+/// The bytes with which these words begin, in both cases.
 const BEGINS_LIMITING: [bool; 256] = {
     let mut begins = [false; 256];
     let mut at = 0;
@@ -172,7 +172,7 @@ const BEGINS_LIMITING: [bool; 256] = {
     begins
 };
 
-/// Whether such a word stands in a text. One pass, because each SELECT is looked through.
+/// Whether one of these words stands in a text. One pass, because each SELECT is searched.
 fn may_be_limited(text: &[u8]) -> bool {
     let begins = |at: usize, word: &[u8]| {
         let here = text.get(at..at + word.len());
@@ -190,13 +190,13 @@ fn reported_rows(seen: &Seen<'_>) -> Counted {
     }
 }
 
-/// Its rows are fetched later, and are counted already.
+/// Whether the rows are fetched later through a cursor; they are counted already.
 fn has_cursor(seen: &Seen<'_>) -> bool {
     seen.status()
         .is_some_and(|flags| flags.contains(wire::StatusFlags::CURSOR_EXISTS))
 }
 
-/// CREATE TABLE … SELECT, from tables or not.
+/// Whether this is CREATE TABLE … SELECT, from tables or not.
 fn reads_from(seen: &Seen<'_>) -> bool {
     let mut words = places_of(seen.text, b"SELECT", 2).chain(places_of(seen.text, b"VALUES", 0));
     let creates_table = matches!(
@@ -212,8 +212,8 @@ fn reads_from(seen: &Seen<'_>) -> bool {
     may_read && creates_table
 }
 
-/// Whether a SHOW reads a table of the server's that lists what is shown, as most do; the others
-/// answer by themselves.
+/// Whether a SHOW reads a table of the server that lists what is shown, as most SHOW statements do.
+/// The other ones answer without a table.
 pub(super) fn is_of_tables(show: Show, text: &[u8], flags: Flags) -> bool {
     let first = || {
         let modifiers: [&[u8]; 7] = [
@@ -251,7 +251,7 @@ pub(super) fn is_of_tables(show: Show, text: &[u8], flags: Flags) -> bool {
     }
 }
 
-/// UPDATE or DELETE over a join, or in the form for several tables.
+/// Whether an UPDATE or DELETE has a join, or the form for several tables.
 fn is_of_several_tables(text: &[u8], flags: Flags) -> bool {
     let mut depth = 0u32;
     let mut last = Word::None;

@@ -5,10 +5,10 @@ use sql::{Flags, Lexer, StatementKind, Token, TokenKind, Word};
 
 use super::seen::Seen;
 
-/// A longer text is not read again for it.
+/// A longer text is not read again.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Calls that give a time: as a number it has eight digits at least.
+/// Functions that return a time: as a number it has eight digits at least.
 const TIMES: [&[u8]; 6] = [
     b"NOW",
     b"SYSDATE",
@@ -19,20 +19,20 @@ const TIMES: [&[u8]; 6] = [
 ];
 const TIME_MIN: u64 = 10_000_000;
 
-/// Whether nothing in an INSERT or REPLACE could have been this id, so that the server made it.
+/// Whether no value of an INSERT or REPLACE can be this id, so that the server generated it.
 pub(super) fn is_generated(seen: &Seen<'_>, flags: Flags, parameters: Option<&[u64]>) -> bool {
     let id = seen.tally.ok.last_insert_id;
     let is_insert = matches!(
         seen.facts.kind,
         StatementKind::Insert | StatementKind::Replace
     );
-    // A negative value is told unsigned; what is generated never comes so far.
+    // The server reports a negative value as unsigned. A generated id never gets that far.
     let is_negative = i64::try_from(id).is_err();
     if !is_insert || is_negative || seen.tally.had_rows || seen.text.len() > TEXT_BYTES_MAX {
         return false;
     }
     let mut tokens = Lexer::new(seen.text, flags).peekable();
-    // Up to the values there are names only.
+    // In front of the values there are only names.
     let values = [Word::Values, Word::Set];
     let is_value = |token: &Token| {
         values.contains(&token.word) || token.span.of(seen.text).eq_ignore_ascii_case(b"VALUE")
@@ -53,7 +53,7 @@ pub(super) fn is_generated(seen: &Seen<'_>, flags: Flags, parameters: Option<&[u
     true
 }
 
-/// Whether a token of a list of values cannot make a value of this id.
+/// Whether a token of a list of values cannot give this id.
 fn is_other(seen: &Seen<'_>, token: Token, last: TokenKind, next: TokenKind, id: u64) -> bool {
     let raw = token.span.of(seen.text);
     match token.kind {
@@ -65,7 +65,7 @@ fn is_other(seen: &Seen<'_>, token: Token, last: TokenKind, next: TokenKind, id:
             let is_sign = matches!(last, TokenKind::Open | TokenKind::Comma | TokenKind::Equal);
             is_sign && next == TokenKind::Number
         }
-        // Behind a sign.
+        // The number stands behind a sign.
         TokenKind::Number if last == TokenKind::Minus => true,
         TokenKind::Number => number(raw).is_some_and(|number| number != id),
         TokenKind::String => is_other_string(raw, id),

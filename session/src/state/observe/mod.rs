@@ -1,4 +1,4 @@
-//! What an exchange has made of a session and of its connection: the server's word first, the
+//! How an exchange has changed a session and its connection: by the server's report first, by the
 //! statement's text second.
 
 mod asked;
@@ -26,10 +26,10 @@ use super::values::{Values, ValuesTable};
 pub use seen::{Ran, Seen};
 
 impl SessionState {
-    /// The reply to a command of this session on this connection is over.
+    /// Takes in a reply to a command of this session on this connection, when the reply is over.
     ///
-    /// The connection was like the session before ([`super::restored`]), and is so after it, with
-    /// whatever the session holds there.
+    /// The connection had the session's state before ([`super::restored`]), and has it afterwards,
+    /// with everything that the session holds there.
     pub fn observe(
         &mut self,
         connection: &mut ConnectionState,
@@ -47,7 +47,7 @@ impl SessionState {
         self.reading.parameters = None;
     }
 
-    /// The usual case: a statement that does nothing to its session, and no word of change.
+    /// The usual case: a statement that does not change its session, and a reply without reports.
     fn is_nothing_new(&self, seen: &Seen<'_>) -> bool {
         seen.is_ok()
             && seen.changes.is_empty()
@@ -94,8 +94,8 @@ impl SessionState {
         self.assume(table.intern(values));
     }
 
-    /// Whether a transaction is open is what the flags say. After an error there are none: what was
-    /// open stays so, and with autocommit off a transaction may have begun.
+    /// The flags say whether a transaction is open. After an error there are no flags: an open
+    /// transaction stays open, and with autocommit off a transaction may have begun.
     fn note_transaction(&mut self, seen: &Seen<'_>) {
         let Some(status) = seen.status() else {
             if seen.is_unread() && !self.pinned.now.has(Pin::Transaction) {
@@ -115,9 +115,9 @@ impl SessionState {
         self.pinned.now.set(Pin::Transaction, is_held);
     }
 
-    /// By [`Hold::Transaction`] with autocommit off: from the first statement about data to COMMIT
-    /// or ROLLBACK, whether the server has begun a transaction or not. By any rule from a SAVEPOINT
-    /// on, which no flag shows.
+    /// Whether a session without autocommit counts as in a transaction. By [`Hold::Transaction`] it
+    /// does from the first statement about data to COMMIT or ROLLBACK, even if the server has not
+    /// begun one. By any rule it does from a SAVEPOINT on, which no flag shows.
     fn is_held_without_autocommit(&self, status: StatusFlags, seen: &Seen<'_>) -> bool {
         let is_off = !status.contains(StatusFlags::AUTOCOMMIT);
         let has_ended = seen.has(Effects::TRANSACTION_ENDED);
@@ -128,7 +128,7 @@ impl SessionState {
         is_off && !has_ended && (was_held || is_saved || is_of_rule)
     }
 
-    /// Or not known to be on.
+    /// Whether autocommit is known to be off, by a SET of the session's or by its login.
     fn is_autocommit_off(&self) -> bool {
         let login = || {
             self.baseline
@@ -140,7 +140,7 @@ impl SessionState {
     }
 }
 
-/// Whether effects concern the transaction, which the flags tell, and what is left to be asked.
+/// Whether the effects concern only the transaction, which the flags report, and the diagnostics.
 fn is_quiet(mut effects: Effects) -> bool {
     effects.remove(
         Effects::TRANSACTION_BEGUN

@@ -1,4 +1,4 @@
-//! PREPARE, EXECUTE and DEALLOCATE in SQL text: what has which name, on the connection and in the session.
+//! PREPARE, EXECUTE and DEALLOCATE in SQL text: which statement has which name, on the connection and in the session.
 
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ use crate::state::text_statement::Source;
 const UNKNOWN_HANDLER: u16 = 1243;
 
 impl SessionState {
-    /// PREPARE or DEALLOCATE. A statement's name is free before PREPARE reads the new text: if that
-    /// is refused, nothing has the name. After a command of several that failed nobody knows.
+    /// Notes a PREPARE or DEALLOCATE. PREPARE frees a statement's name before it reads the new text: if the server
+    /// refuses that, no statement has the name. After an error among several statements it is not known.
     pub(super) fn note_text(
         &mut self,
         connection: &mut ConnectionState,
@@ -29,7 +29,7 @@ impl SessionState {
         };
         let key: Rc<[u8]> = Rc::from(name.to_ascii_lowercase());
         if !key.is_ascii() {
-            // It may be another name for one of these.
+            // The name may be another name for one of these statements.
             self.held.prepared.iter_mut().for_each(|it| it.made = None);
         }
         let is_prepare = part.effects.has(Effects::PREPARED);
@@ -52,7 +52,7 @@ impl SessionState {
                 self.forget_text(&key);
                 connection.texts.insert(key, None);
             }
-            // There is none.
+            // No statement has this name.
             false => self.forget_text(&key),
         }
     }
@@ -89,7 +89,8 @@ impl SessionState {
         self.limit(Pin::PreparedText, self.held.prepared.len());
     }
 
-    /// What a part has prepared, where its text is known: a literal, or a variable whose value is.
+    /// Returns the statement that a part has prepared, if its text is known: a literal, or a
+    /// variable with a known value.
     fn prepared_by(&self, seen: &Seen<'_>, part: &StatementFacts, name: &[u8]) -> Option<Prepared> {
         let raw = mentions_in(seen, part, Role::PreparedText).next()?;
         let raw = raw.name.of(seen.text);
@@ -97,7 +98,7 @@ impl SessionState {
         let is_variable = raw.first() == Some(&b'@');
         let is_multi = seen.facts.kind == StatementKind::Multi;
         let text: Rc<[u8]> = match is_variable {
-            // Among others it may have had another value then.
+            // Among several statements, the variable may have had another value then.
             true if is_multi => return None,
             true => Rc::from(self.text_of_variable(raw)?),
             false => Rc::from(&*sql::unquote(raw, flags)?),
@@ -130,7 +131,7 @@ impl SessionState {
         is_alone && names.all(|it| self.held.statement(&it.name.name(seen.text)).is_none())
     }
 
-    /// Whether this runs a statement that only reads the variables behind USING.
+    /// Whether the command runs a statement that only reads the variables behind USING.
     pub(super) fn reads_using(&self, seen: &Seen<'_>) -> bool {
         let is_execute = seen.is_statement() && seen.facts.kind == StatementKind::Execute;
         let name = seen.facts.mentions_of(Role::Prepared).next();

@@ -1,4 +1,4 @@
-//! The trackers' word on variables and schema.
+//! What the trackers report of variables and of the schema.
 
 use std::rc::Rc;
 
@@ -13,12 +13,12 @@ use crate::state::values::Values;
 use crate::state::variables::{self, INSERT_ID, OF_SCHEMA, Policy};
 
 impl SessionState {
-    /// Every variable that was reported has the value that was reported, with the exceptions of
+    /// Gives every variable that was reported the value that was reported, with the exceptions of
     /// [`variables`].
     pub(super) fn note_reported(&mut self, values: &mut Values, seen: &Seen<'_>) {
         for (name, value) in &seen.changes.variables {
             if is_for_statement(seen, name) || self.is_reversal(seen, name) {
-                // MariaDB tells the value that it takes back at once, and later what it was before.
+                // MariaDB reports at once the value that it takes back, and later the value from before.
                 continue;
             }
             let confused = variables::confused(name, self.server);
@@ -33,7 +33,7 @@ impl SessionState {
         }
     }
 
-    /// Whether a report tells no more than that SET STATEMENT has taken back what it set.
+    /// Whether a report says no more than that SET STATEMENT has taken back what it set.
     fn is_reversal(&self, seen: &Seen<'_>, name: &[u8]) -> bool {
         let is_reversed = self
             .untold
@@ -43,7 +43,7 @@ impl SessionState {
         is_reversed && !is_assigned(seen, name) && !seen.has(Effects::ANYTHING | Effects::OPAQUE)
     }
 
-    /// The variables that the text sets for one statement.
+    /// Records the variables that the text sets for one statement.
     pub(super) fn note_reversal(&mut self, seen: &Seen<'_>) {
         for assignment in &seen.facts.assignments {
             if let Target::Variable {
@@ -58,7 +58,7 @@ impl SessionState {
         }
     }
 
-    /// Variables that were reported late: no text explains them.
+    /// Takes in variables that were reported late: no text explains them.
     pub(in crate::state) fn note_late(&mut self, values: &mut Values, changes: &Changes) {
         let late = Seen {
             ran: Ran::Nothing,
@@ -72,28 +72,28 @@ impl SessionState {
         self.note_schema(values, &late);
     }
 
-    /// A variable that cannot be restored was asked for: it is bound to its value, or at rest.
+    /// Takes in the answer for a variable that cannot be restored: it is bound to its value, or at rest.
     pub(in crate::state) fn note_asked(&mut self, name: &[u8], value: &[u8]) {
         if let Policy::Bound(resting) = variables::policy(name) {
             self.bind(name, !variables::is_at_rest(resting, value));
         }
     }
 
-    /// `insert_id` may have been used up by a statement that writes, `collation_database` been lost, without
-    /// a report.
+    /// Without a report, a statement that writes may have used up `insert_id`, and a statement may have lost
+    /// `collation_database`.
     pub(super) fn note_used_up(&mut self, seen: &Seen<'_>) {
         if self.set_apart.insert_id && seen.is_statement() && seen.facts.access > Access::Read {
             self.doubt(INSERT_ID);
         }
-        // What is called in another schema, by a view or a trigger as well, goes there and comes back: to
-        // what the schema has.
+        // When a routine of another schema runs, also for a view or a trigger, the server enters that
+        // schema and comes back. Then the variable has the value of the schema.
         let may_call = seen.facts.tables().next().is_some() || seen.has(Effects::ANYTHING);
         if self.set_apart.collation && seen.is_statement() && may_call {
             self.doubt(OF_SCHEMA);
         }
     }
 
-    /// One variable that was reported under its own name.
+    /// Takes in one variable that was reported under its own name.
     fn note_value(&mut self, values: &mut Values, seen: &Seen<'_>, name: &[u8], value: &[u8]) {
         if let Some(whole) = variables::whole_of(name) {
             if seen.changes.value_of(whole).is_none() {
@@ -112,7 +112,7 @@ impl SessionState {
             Policy::Restored if name == INSERT_ID && value == b"0" => {
                 self.trust(name);
                 values.unset(name);
-                // To MySQL an id like any other, and whether it was used up cannot be asked.
+                // To MySQL 0 is an id like any other, and it cannot be asked whether the id was used up.
                 self.bind(name, !variables::is_mariadb(self.server));
             }
             Policy::Restored => {
@@ -135,7 +135,7 @@ impl SessionState {
         }
     }
 
-    /// The report may be about any of several variables; the value is that of the one it names.
+    /// The report may be about any of several variables. The value is that of the variable that it names.
     fn note_confused(
         &mut self,
         values: &mut Values,
@@ -157,8 +157,8 @@ impl SessionState {
         }
     }
 
-    /// A variable that is part of another one, which was not reported: of a character set, the
-    /// collation is not.
+    /// Takes in a variable that is a part of another variable, which was not reported. For a
+    /// character set, the server does not report the collation.
     fn note_part_of_variable(
         &mut self,
         values: &mut Values,
@@ -182,7 +182,7 @@ impl SessionState {
         }
     }
 
-    /// The schema is what was reported; where nothing was, what the text says.
+    /// Notes the schema: the one that was reported or, if none was, the one in the text.
     pub(super) fn note_schema(&mut self, values: &mut Values, seen: &Seen<'_>) {
         let is_changed = seen.ran == Ran::InitDb || seen.has(Effects::SCHEMA);
         let named = match seen.ran {
@@ -197,8 +197,8 @@ impl SessionState {
             (None, Some(named)) if is_changed && seen.is_ok() => named,
             _ => return,
         };
-        // Even where it is the same: USE of the schema that one is in. What a routine leaves that has been
-        // elsewhere depends on where it was called.
+        // This holds even for USE of the current schema. After a routine that was in another schema, the
+        // collation depends on the schema in which it was called.
         self.trust(OF_SCHEMA);
         let was_set = values.variable(OF_SCHEMA).is_some();
         let is_told = seen.changes.value_of(OF_SCHEMA).is_some();
@@ -246,7 +246,7 @@ pub(super) fn is_assigned(seen: &Seen<'_>, name: &[u8]) -> bool {
     seen.is_statement() && seen.facts.assignments.iter().any(is_it)
 }
 
-/// Whether the text sets it for one statement only.
+/// Whether the text sets the variable for one statement only.
 fn is_for_statement(seen: &Seen<'_>, name: &[u8]) -> bool {
     let is_it = |assignment: &Assignment| match assignment.target {
         Target::Variable {
@@ -257,7 +257,7 @@ fn is_for_statement(seen: &Seen<'_>, name: &[u8]) -> bool {
     seen.is_statement() && seen.facts.assignments.iter().any(is_it)
 }
 
-/// What a statement does that explains the server's word of changed state.
+/// The effects of a statement that explain the server's report of changed state.
 pub(in crate::state) const EXPLAINING: Effects = Effects::VARIABLES
     .with(Effects::OPAQUE)
     .with(Effects::USER_VARIABLES)
@@ -271,21 +271,21 @@ pub(in crate::state) const EXPLAINING: Effects = Effects::VARIABLES
     .with(Effects::NEXT_TRANSACTION)
     .with(Effects::ANYTHING);
 
-/// Whether the text explains that the server tells of changed state, for whatever else was reported.
+/// Whether the text explains the server's report of changed state, whatever else was reported.
 pub(super) fn is_explained(seen: &Seen<'_>, before: &Values) -> bool {
     let is_set = seen.facts.kind == StatementKind::Set && seen.has(Effects::LAST_INSERT_ID);
     if seen.ran == Ran::InitDb || seen.has(EXPLAINING) || is_set {
         return !may_have_fired(seen);
     }
-    // SET_VAR reports what it has taken back, SET STATEMENT what it will take back.
+    // SET_VAR reports the values that it has taken back, SET STATEMENT those that it will take back.
     let is_hinted = seen.facts.marks.has(Marks::HINT) && contains_set_var(seen.text);
     (is_hinted || is_reversing(seen))
         && !seen.changes.variables.is_empty()
         && is_as_known(seen, before, &[])
 }
 
-/// Whether what was told may be the doing of a trigger, which the text does not explain. Of several statements
-/// each gives one result, but for those with which anything may have happened anyway.
+/// Whether a trigger may have caused the report; the text does not explain that. Each of several statements
+/// gives one result, except those with which anything may have happened anyway.
 fn may_have_fired(seen: &Seen<'_>) -> bool {
     let fires = |kind| {
         matches!(
@@ -306,8 +306,8 @@ fn may_have_fired(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// Whether every variable that was reported has the value that it is known to have, for all that is
-/// known.
+/// Whether every variable that was reported has its known value. A variable without a known value
+/// counts, too.
 pub(super) fn is_as_known(seen: &Seen<'_>, known: &Values, reversed: &[Rc<[u8]>]) -> bool {
     seen.changes.variables.iter().all(|(name, value)| {
         is_for_statement(seen, name)
@@ -316,7 +316,7 @@ pub(super) fn is_as_known(seen: &Seen<'_>, known: &Values, reversed: &[Rc<[u8]>]
     })
 }
 
-/// SET STATEMENT … FOR: the values go back when it is over.
+/// Whether the text is SET STATEMENT … FOR: the values go back when it is over.
 pub(super) fn is_reversing(seen: &Seen<'_>) -> bool {
     let is_it = |assignment: &Assignment| {
         matches!(

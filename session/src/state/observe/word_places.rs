@@ -1,6 +1,6 @@
 //! Where a word stands in a text.
 
-/// Where a word in capitals stands, in any case; its letter at `rare` is looked for.
+/// Returns where a word in capitals stands, in any case. The search looks for the word's letter at `rare`.
 pub(super) fn places_of<'a>(
     text: &'a [u8],
     word: &'a [u8],
