@@ -185,7 +185,7 @@ mod tests {
 
     const NOTHING: Capabilities = Capabilities(0);
 
-    /// An execution of statement 1 with these types and values.
+    /// An execution of the prepared statement 1 with these types and values.
     fn execution(nulls: u8, types: &[[u8; 2]], values: &[u8]) -> Vec<u8> {
         let mut argument = vec![1, 0, 0, 0, 0, 1, 0, 0, 0];
         if !types.is_empty() {
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(id, 1);
         let first = execution(0, &[[1, 0]], &[7]);
         assert!(statements.execute(&first, NOTHING).is_ok());
-        // NULL bitmap, no types, the value.
+        // A NULL bitmap, no types, the value.
         let again = [&[1, 0, 0, 0, 0, 1, 0, 0, 0][..], &[0, 0, 8]].concat();
         let (_, values) = statements.execute(&again, NOTHING).unwrap();
         assert_eq!(values, [Value::Integer(8)]);

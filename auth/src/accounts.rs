@@ -337,7 +337,7 @@ mod tests {
         Learned::Known(Arc::new(directory(names, Source::Learned)))
     }
 
-    /// The account found from 10.0.0.1, or what else was.
+    /// The account found for a client from 10.0.0.1, or the other outcome.
     fn found(accounts: &Accounts, user: &str) -> String {
         let origin = Origin::tcp([10, 0, 0, 1].into(), None);
         match accounts.find(user.as_bytes(), &origin) {
@@ -376,13 +376,13 @@ mod tests {
         assert_eq!(found(&checked, "a"), "nobody");
         assert_eq!(found(&checked, "b"), "'b'@'%' (Learned)");
         assert_eq!(checked.known_since(b"a"), Some(ASKED_AT + second));
-        // The snapshot before does not have the answer.
+        // The earlier snapshot does not have the answer.
         assert_eq!(accounts.known_since(b"a"), Some(ASKED_AT));
         assert_eq!(checked.known_since(b"b"), Some(ASKED_AT));
         let in_vain = checked.checked(&users, None, ASKED_AT + 2 * second);
         assert_eq!(in_vain.known_since(b"a"), Some(ASKED_AT + 2 * second));
         assert_eq!(found(&in_vain, "a"), "nobody");
-        // All accounts, which were asked for before.
+        // All accounts, from a query that was sent earlier.
         let Learned::Known(all) = learned(&["a@%"]) else {
             return;
         };
@@ -435,8 +435,8 @@ mod tests {
         assert_eq!(host(b"c", "web.elsewhere"), "Nobody");
     }
 
-    /// MariaDB's installation makes an anonymous account for the machine's own name: it must not
-    /// send everybody's login through.
+    /// MariaDB's installation creates an anonymous account for the machine's host name. This account must
+    /// not make the logins of all users pass through.
     #[test]
     fn an_anonymous_account_does_not_hide_a_named_account() {
         let accounts = Accounts::new(configured(&[]), learned(&["@web.example", "a@%"]));

@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// A connection where the server's key is asked for.
+    /// A connection on which the client requests the server's key.
     fn asking(privacy: Privacy) -> Channel<'static> {
         let key = ServerKey::Asked;
         Channel { privacy, key }

@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn an_anonymous_account_of_a_nearer_host_comes_first() {
-        // The manual's own example of a surprise.
+        // The manual's example of a surprising order of accounts.
         let accounts = [
             account("jeffrey", "%", native("a")),
             account("", "h1", native("b")),

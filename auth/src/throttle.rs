@@ -322,7 +322,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a naive model without a bound, while the bound is not met; and never above it.
+        /// The throttle counts like a naive model while the model is below the bound, and never exceeds the bound.
         #[test]
         fn it_counts_as_a_simple_table_would(
             events in prop::collection::vec((0u8..3, 0u8..3, any::<bool>(), 0u64..400), 1..200),
@@ -345,7 +345,7 @@ mod tests {
                         entry.0 = 0;
                     }
                     *entry = (entry.0 + 1, now);
-                    // Three users are fewer than an address may have fail.
+                    // Three users are fewer than the number of users of one address that may fail.
                     let expected = match entry.0 > limits.free_per_user {
                         false => Duration::ZERO,
                         true => limits.delay_max.min(Duration::from_millis(

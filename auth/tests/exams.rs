@@ -1,6 +1,6 @@
-//! What real servers asked of a client and answered it, asked and answered again by [`ServerAuthentication`].
+//! Recorded logins at real servers, replayed with [`ServerAuthentication`].
 //!
-//! The files in `exams/` say of each line what it is; whatever a server sent is compared byte for byte.
+//! Each line in the files of `exams/` names its kind. All bytes that a server sent are compared.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl<'a> Dialogue<'a> {
         })
     }
 
-    /// The words of each line of a kind, behind its name.
+    /// The words of each line of a kind, after the kind's name.
     fn lines(&self, kind: &str) -> impl Iterator<Item = &[&'a str]> {
         let of_kind = self.lines.iter().filter(move |line| line[0] == kind);
         of_kind.map(|line| &line[1..])
@@ -41,7 +41,7 @@ impl<'a> Dialogue<'a> {
         self.lines(kind).next().unwrap()
     }
 
-    /// The account as the server's grant table has it; a decoy where there was none.
+    /// The account as the server's grant table has it, or a decoy if the account did not exist.
     fn account(&self) -> Account {
         let host = HostPattern::any(self.dialect);
         let user = self.line("client")[1];
@@ -54,7 +54,7 @@ impl<'a> Dialogue<'a> {
                     _ => Plugin::Ed25519,
                 };
                 let stored = bytes(line.get(1).copied().unwrap_or_default());
-                // 10.11 stores nothing for ed25519's empty password, and nobody gets in.
+                // MariaDB 10.11 stores nothing for ed25519's empty password, and lets no client in.
                 let nobody = || Verifier::Never(Box::new(Verifier::parse(plugin, KEY).unwrap()));
                 Verifier::parse(plugin, &stored).unwrap_or_else(|_| nobody())
             })
@@ -67,8 +67,8 @@ impl<'a> Dialogue<'a> {
         account
     }
 
-    /// The challenge that the server's auth switch brought, as randomness; random where the switch
-    /// repeated the greeting's.
+    /// The challenge of the server's auth switch, which replaces the randomness of the exam. If the
+    /// server sent no auth switch, the bytes are fixed.
     fn fresh(&self) -> [u8; 32] {
         let mut fresh = [7; 32];
         let switched = self
@@ -94,7 +94,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// One exam, and what was sent so far.
+/// One exam, and the packets that the proxy has sent.
 struct Replay<'a> {
     dialogue: &'a Dialogue<'a>,
     own_key: &'a OwnKey,
@@ -159,7 +159,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Sees it through; returns what the server would have sent.
+    /// Runs the exam to its end; returns the packets that the server would have sent.
     fn run(mut self) -> Vec<String> {
         let mut said = self.dialogue.lines(">");
         let mut verdict = self.begin();

@@ -1,9 +1,9 @@
-//! Whom real servers let in, and whom [`Accounts`] do that were learned from their grant tables.
+//! Outcomes of logins at real servers, compared with [`Accounts`] learned from their grant tables.
 //!
-//! The files in `grants/` were recorded from servers whose accounts the lines with `#` had made: the
-//! rows that [`learned::query`] brings, and logins (user, password, from where, over what) with what
-//! came of each: CURRENT_USER(), or the number of the error that ended it; `-` where the recording
-//! client did not know the plugin that was asked for.
+//! The files in `grants/` were recorded from servers. The lines with `#` created the accounts. After them: the
+//! rows that [`learned::query`] returns, and logins (user, password, address, transport) with their
+//! outcome: CURRENT_USER(), or the number of the error. `-` means that the recording client did not know
+//! the plugin that the server requested.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use pilotfish_auth::{
 use system::Entropy;
 use wire::read::Reader;
 
-/// 2026-11-20, the day of the recording: nothing had aged.
+/// 2026-11-20, the day of the recording: no password was older than its lifetime.
 const NOW: Duration = Duration::from_secs(1_795_132_800);
 
 struct Recording<'a> {
@@ -92,7 +92,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// What comes of a login here, as recordings say it; `Err`: it passes through, for this reason.
+    /// The proxy's outcome of a login, in the recording's form. `Err` is the reason why the login passes through.
     fn outcome(&self, login: &Login<'_>, own_key: &OwnKey) -> Result<String, String> {
         let origin = match login.from {
             "socket" => Origin::unix(),
@@ -172,7 +172,7 @@ fn examine(verifiers: Arc<[Verifier]>, password: &str, own_key: &OwnKey) -> Resu
     }
 }
 
-/// `passed_through`: for how many logins each reason to do so holds.
+/// `passed_through`: the number of logins for each reason to pass through.
 fn assert_as_recorded(file: &str, passed_through: &[(&str, usize)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/grants")
@@ -191,7 +191,7 @@ fn assert_as_recorded(file: &str, passed_through: &[(&str, usize)]) {
             came_of_it,
         } = login;
         let known = |came_of_it: &str| match came_of_it {
-            // Only of plugins that pass through, and of strangers who were asked by one of those.
+            // Only for plugins that pass through, and for unknown users whose decoy has one of these plugins.
             "-" => "1045".to_owned(),
             known => known.to_owned(),
         };

@@ -1,7 +1,7 @@
-//! Which account real servers took for a client, and which one [`Directory`] finds.
+//! The account that real servers chose for a client, compared with the account that [`Directory`] finds.
 //!
-//! The files in `hosts/` were recorded: accounts were made at random, a client came from an address
-//! (by a PROXY header on MariaDB, from another loopback address on MySQL) and asked who it was.
+//! The files in `hosts/` were recorded: accounts were created at random, a client came from an address
+//! (by a PROXY header on MariaDB, from another loopback address on MySQL) and asked for CURRENT_USER().
 
 use std::path::Path;
 

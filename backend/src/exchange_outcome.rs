@@ -22,7 +22,7 @@ pub const LASTING: StatusFlags = StatusFlags(
 pub struct Done {
     /// Whether the reply was an ERR.
     pub outcome: Outcome,
-    /// What was counted in the reply.
+    /// The counts and flags of the reply.
     pub tally: Tally,
     /// The sequence id that the next packet would have.
     pub next_sequence: u8,
@@ -132,11 +132,11 @@ pub struct RestoreFailed {
     pub cause: String,
     /// The backend's own ERR payload.
     pub error: Option<Vec<u8>>,
-    /// What the connection lacks.
+    /// The requirement that the connection does not meet.
     pub lack: Lack,
 }
 
-/// What a connection lacks for its session.
+/// A requirement of the session that a connection does not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {
     /// The state of the session.

@@ -16,7 +16,7 @@ pub const NEED_REPREPARE: u16 = 1615;
 /// ER_UNKNOWN_STMT_HANDLER.
 pub const UNKNOWN_HANDLER: u16 = 1243;
 
-/// What makes two prepared statements the same: the text, and the state that it was prepared in.
+/// The identity of a prepared statement: the text, and the state that it was prepared in.
 #[derive(Debug, Clone)]
 pub struct StatementKey {
     /// Its text.
@@ -75,7 +75,7 @@ impl Hash for StatementKey {
     }
 }
 
-/// What clients are told of a prepared statement.
+/// The reply that clients get for a prepared statement.
 #[derive(Debug)]
 pub struct Definitions {
     /// How many placeholders it has.

@@ -195,7 +195,7 @@ impl Store {
         !self.memory.is_over()
     }
 
-    /// Returns what clients are told of a statement, if no definition has changed since `epoch`.
+    /// Returns the definitions that clients get for a statement, if no definition has changed since `epoch`.
     pub fn definitions(&self, key: &StatementKey, epoch: u64) -> Option<Rc<Definitions>> {
         let mut all = self.definitions.borrow_mut();
         let known = all.get(key)?;
@@ -207,7 +207,7 @@ impl Store {
         self.definitions.borrow_mut().clear();
     }
 
-    /// Remembers what clients are told of a statement.
+    /// Remembers the definitions that clients get for a statement.
     pub fn define(&self, key: &StatementKey, definitions: &Rc<Definitions>) {
         let mut all = self.definitions.borrow_mut();
         all.put(key.clone(), Rc::clone(definitions));

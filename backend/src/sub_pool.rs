@@ -1,4 +1,4 @@
-//! What makes backend connections interchangeable, and the sub-pools that hold interchangeable connections.
+//! The key of interchangeable backend connections, and the sub-pools that hold them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct PoolKey {
 pub struct SubPool {
     /// Its number within the worker.
     pub id: SubPoolId,
-    /// What its connections have in common.
+    /// The key that its connections have in common.
     pub kind: Rc<PoolKey>,
     /// The backend of its connections.
     pub backend: Arc<Backend>,

@@ -136,7 +136,7 @@ pub struct AllTimes {
     all: Mutex<Vec<Arc<BackendTimes>>>,
 }
 
-/// What all workers have measured of one backend and one path.
+/// The measurements of all workers for one backend and one path.
 pub struct TimesSum {
     /// The cluster's name.
     pub cluster: String,

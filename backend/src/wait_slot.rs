@@ -12,7 +12,7 @@ use pool::{Grant, Refusal};
 
 use crate::connection::Connection;
 
-/// What a waiter is woken with.
+/// The answer with which a waiter is woken.
 pub enum Granted {
     /// The session gets a connection or a permit.
     Grant(Grant<Connection>),
@@ -138,7 +138,7 @@ mod tests {
         assert!(waiter.send(crowded()).is_ok());
         let granted = granting.await;
         assert!(matches!(granted, Granted::Refused(Refusal::Crowded)));
-        // The pool does not call any more.
+        // The pool does not grant the request any more.
         let (waiter, granting) = place.begin();
         let (late, later) = (place.begin(), granting);
         drop(later);

@@ -35,7 +35,7 @@ pub struct Wait {
     pub ticket: Ticket,
 }
 
-/// What a session has to do next to get a connection.
+/// The next step of a session that needs a connection.
 pub enum CheckoutStep {
     /// Use this connection.
     HeldConnection(HeldConnection),

@@ -1,4 +1,4 @@
-//! Connections that lie idle: they are pinged, closed in time, and not lent when their server has left them.
+//! Idle connections: they are pinged, closed in time, and not leased if the server has closed them.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use dialogues::pool_scene::{PoolScene, answer, text_of};
 use dialogues::{play, settle};
 use pilotfish_backend::privilege_changes::AffectedUsers;
 
-/// What an idle connection hears until it is closed, while nothing else happens.
+/// The commands that the server receives on an idle connection until the proxy closes it.
 async fn heard_until_closed(db: &mut Peer) -> Vec<String> {
     let mut read = Vec::new();
     loop {
@@ -33,7 +33,7 @@ fn config(change: impl FnOnce(&mut config::PoolConfig)) -> Config {
     config
 }
 
-/// Opens a connection, gives it back, and says what it hears then and for how long it stays.
+/// Opens and releases a connection; returns the commands it gets while idle, and how long it stays open.
 async fn life(config: Config) -> (Vec<String>, Duration) {
     let mut scene = PoolScene::new(config, backend(1));
     let (held, mut db) = scene.open().await;
@@ -81,7 +81,7 @@ fn a_connection_with_privileges_of_long_ago_is_closed() {
         });
         let (read, stayed) = life(config).await;
         assert_eq!(read, ["COM_QUIT"]);
-        // A tenth is taken off by chance, so that those opened together do not go together.
+        // A random tenth is subtracted, so that connections opened together are not closed together.
         assert!(stayed >= Duration::from_secs(54), "{stayed:?}");
         assert!(stayed <= Duration::from_secs(61), "{stayed:?}");
     });

@@ -1,4 +1,4 @@
-//! Limits under which sessions wait: of connections, of statements that run, and of statements that a rule lets through.
+//! Limits at which sessions wait: on connections, on running statements, and on the statements that a rule admits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use pilotfish_backend::statement_limits::{Inside, Passage, StatementLimits, Wait
 use pilotfish_backend::worker_pool::CheckoutStep;
 use tokio::time::timeout;
 
-/// A pool with so many connections, in whose queue so many sessions may wait.
+/// A pool with this maximum of connections and of waiting sessions.
 fn scene(connections_max: u32, waiters_max: usize) -> PoolScene {
     let mut config = Config::default();
     config.pool.backend_connections_max = connections_max;
@@ -61,7 +61,7 @@ fn no_more_sessions_wait_for_a_connection_than_may() {
     });
 }
 
-/// A pool to a backend on which so many statements run at once.
+/// A pool to a backend that runs at most `places` statements at once.
 fn running(places: u32, waiters_max: usize) -> PoolScene {
     let mut config = Config::default();
     config.pool.adaptive_limit_min = places;
@@ -186,7 +186,7 @@ fn a_statement_that_gives_up_at_a_gate_takes_no_place_from_those_behind_it() {
         let [before, called, mut last] = [(); 3].map(|()| waiting(enter(&limits, 7, 1)));
         drop(before);
         drop(first);
-        // Its turn has come, and it leaves without having heard of it.
+        // The waiter is admitted, but leaves before it has noticed that.
         drop(called);
         let last = timeout(Duration::ZERO, last.called()).await;
         assert!(last.is_ok(), "the place goes on to the last");

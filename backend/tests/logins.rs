@@ -1,4 +1,4 @@
-//! Logins of the pool at a server that refuses, lies, breaks off or asks for what it may not have.
+//! Logins of the pool at a server that refuses, lies, disconnects or asks for a password that it must not get.
 
 use auth::{Credential, Password};
 use dialogues::backends::address;
@@ -11,7 +11,7 @@ use route::{BackendId, Report};
 use wire::auth::{CACHING_SHA2_PASSWORD, put_auth_switch};
 use wire::{Greeting, HandshakeResponse};
 
-/// Opens a connection to a server that speaks so behind its greeting.
+/// Opens a connection to a server that runs this script after its greeting.
 async fn open(
     scene: &mut PoolScene,
     greeting: Greeting,
@@ -32,7 +32,7 @@ async fn open(
     opened
 }
 
-/// Whether another command comes.
+/// Whether the server receives another command.
 async fn hears_command(db: &mut Peer) -> bool {
     db.begin_at(0);
     db.try_hear().await.is_ok()
@@ -186,7 +186,7 @@ fn a_login_that_breaks_off_at_any_byte_leaves_the_pool_as_it_was() {
             let (opened, ()) = tokio::join!(pool.open(id, permit), speaks);
             let failure = opened.err().unwrap();
             assert_eq!(failure.kind, FailureKind::BackendLogin, "cut at {cut}");
-            // A server that breaks off again and again is not asked again at once.
+            // After repeated disconnects the pool does not retry the server immediately.
             tokio::time::sleep(std::time::Duration::from_secs(5)).await;
         }
         scene.open().await;

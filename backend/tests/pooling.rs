@@ -1,4 +1,4 @@
-//! Connections that are lent and come back, to a server that answers nearly everything.
+//! Connections that are leased and released, to a server that answers nearly every command.
 
 use std::future::poll_fn;
 use std::rc::Rc;

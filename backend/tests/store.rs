@@ -1,4 +1,4 @@
-//! What a worker's sessions share besides connections: each once, and no more of it than a bound.
+//! Values that a worker's sessions share besides connections: each is stored once, and their number is bounded.
 
 use std::rc::Rc;
 

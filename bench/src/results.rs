@@ -1,4 +1,4 @@
-//! What a benchmark leaves behind: every single measurement (kept locally) and, for each comparison
+//! The results of a benchmark: every single measurement (kept locally) and, for each comparison
 //! and contestant, the medians and paired ratios that the page shows (kept in the repository).
 
 mod summary;
@@ -30,7 +30,7 @@ pub struct Measurement {
     #[serde(flatten)]
     pub cell: Cell,
     pub contestant: String,
-    /// What was found, or why nothing was.
+    /// The results, or the reason why there are none.
     pub outcome: Result<Findings, String>,
     /// The most connections that the proxy had to the backend, where they were counted.
     pub backend_connections: Option<u64>,
@@ -42,7 +42,7 @@ pub struct Results {
     pub about: About,
     pub comparisons: Vec<Comparison>,
     pub idle: Vec<Idle>,
-    /// What insight costs, where that was measured.
+    /// The cost of insight, if it was measured.
     #[serde(default)]
     pub insight: Option<Insight>,
 }
@@ -84,7 +84,7 @@ pub struct Looks {
     pub errors: u64,
 }
 
-/// Where, when and with what was measured.
+/// The machine, the time and the versions of the measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct About {
     /// UTC.

@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// The events of a file as a server sends them, and behind which bytes no transaction is open.
+    /// The events of a file as a server sends them, and the offsets at which no transaction is open.
     fn dump(file: &[u8], marks: &[u8]) -> (Vec<u8>, Vec<usize>) {
         let mut reader = EventReader::new(file, Limits::default());
         let (mut out, mut sequence, mut between) = (Vec::new(), 1, vec![0]);

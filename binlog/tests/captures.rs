@@ -36,7 +36,7 @@ pub fn events(file: &[u8]) -> Vec<(Checksum, Vec<u8>)> {
     events
 }
 
-/// A file's events as JSON, with rows, and with the events of payloads behind them.
+/// The events of a file as JSON, with rows. The events inside a payload follow the payload.
 fn described(server: &str, number: usize) -> Vec<Value> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     let file = root.join(server).join(format!("bin.{number:06}"));
@@ -93,7 +93,7 @@ fn every_event_is_written_again_byte_for_byte() {
             let start = again.len();
             put_event(&mut again, raw.header(), raw.body(), checksum).unwrap();
             if raw.header().event_type == EventType::FORMAT_DESCRIPTION {
-                // The file was open when the server closed its copy; the flag is not summed.
+                // The server had the file open when it was copied; the checksum does not include that flag.
                 assert_eq!(raw.verify(), Ok(()));
             }
             assert_eq!(again[start..], bytes, "{}", path.display());
@@ -135,7 +135,7 @@ fn bodies_that_can_be_made_are_those_of_the_servers() {
     assert_eq!(names, expected);
 }
 
-/// The rows that events of a table hold, in order.
+/// The rows in a table's events, in order.
 fn rows(server: &str, number: usize, table: &str) -> Vec<Value> {
     let events = described(server, number).into_iter();
     let of_table = events.filter(|event| event["table"] == table && event["rows"].is_array());
@@ -233,7 +233,7 @@ fn partial_updates_of_a_json_document_are_decoded() {
         &json!([{"operation": "remove", "path": "$.b[2]"}])
     );
     assert_eq!(change(2), &replace("$.b[6].deep.er", json!({"x": 1})));
-    // The server wrote the whole document here, with values that JSON has no types for.
+    // The server wrote the whole document here, because it has values without a type in JSON.
     let list = &change(3)["b"];
     let expected = json!([
         12.50,
@@ -254,7 +254,7 @@ fn columns_without_names_have_numbers_and_integers_without_signs_are_signed() {
         let rows = rows(server, 3, "numbers");
         assert_eq!(rows[0]["before"]["@9"], -1, "4294967295 without its sign");
         assert_eq!(rows[0]["after"]["@9"], 1);
-        // binlog_row_image=MINIMAL: the key before, the changed columns after.
+        // binlog_row_image=MINIMAL: the image before has the key, the image after has the changed columns.
         assert_eq!(
             rows[1],
             json!({"before": {"@1": 1}, "after": {"@2": -1, "@3": -1}})
@@ -285,7 +285,7 @@ fn types_of_one_family_are_read() {
         rows("mariadb-11.8", 3, "vec")[0]["after"]["v"],
         "0x0000803f00002040000040c0"
     );
-    // Dates and times of before MariaDB 10.1, and a YEAR among signs.
+    // Dates and times in the format before MariaDB 10.1, and a YEAR next to integers with and without a sign.
     let old = rows("mariadb-10.11", 5, "oldtimes");
     let expected =
         json!({"id": 1, "a": "-12:34:56", "b": "2026-11-26 18:01:02", "c": "2026-11-26 18:01:02Z"});
@@ -294,7 +294,7 @@ fn types_of_one_family_are_read() {
     assert_eq!(years, &json!({"y": 2026, "u": u32::MAX, "i": -1}));
 }
 
-/// The last description of a table in a file.
+/// The last table map of a table in a file.
 fn table(server: &str, number: usize, name: &str) -> Arc<TableMap> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     let file = root.join(server).join(format!("bin.{number:06}"));
@@ -332,7 +332,7 @@ fn a_table_has_its_keys_types_character_sets_and_labels() {
         assert_eq!(column("p").labels.len(), 9);
         assert_eq!(column("s").labels, ["é", "ü"]);
         assert_eq!(column("q").collation, Some(8));
-        // utf16_general_ci, and utf16_uca1400_ai_ci of MariaDB 11.8.
+        // utf16_general_ci, or utf16_uca1400_ai_ci of MariaDB 11.8.
         assert!([Some(54), Some(2816)].contains(&column("r").collation));
         assert_eq!(column("e").collation, Some(63));
         let shapes = table(server, 1, "shapes");

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::captures::{events, files};
 
-/// Reads an event to its last value.
+/// Decodes an event to its last value.
 fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<(), EventError> {
     let raw = RawEvent::parse(bytes, Checksum::None)?;
     let event = decoder.decode(&raw)?;
@@ -36,7 +36,7 @@ fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<(), EventError> {
     Ok(())
 }
 
-/// An event without its checksum, with the length that it then has.
+/// An event without its checksum, and with its length corrected.
 fn without_checksum(checksum: Checksum, bytes: &[u8]) -> Vec<u8> {
     let raw = RawEvent::parse(bytes, checksum).unwrap();
     let mut plain = Vec::new();
@@ -73,7 +73,7 @@ fn no_event_that_ends_too_early_is_a_panic() {
                     let _ = read(&mut decoder, &short);
                 }
             }
-            // The whole event, because it may describe a table.
+            // The decoder reads the whole event too, because it may be a table map.
             let _ = read(&mut decoder, &whole);
         }
     }
@@ -95,7 +95,7 @@ proptest! {
         for (event, byte, value) in changes {
             let event = event.index(all.len());
             let bytes = &mut all[event];
-            // The length stays, or nothing would be read.
+            // The length in the header stays, because the decoder would not read an event of another length.
             let at = 19 + byte.index(bytes.len() - 19 + 1);
             if let Some(byte) = bytes.get_mut(at) {
                 *byte = value;
@@ -163,7 +163,7 @@ fn files_of_another_format_and_encrypted_files_are_refused() {
     ));
 }
 
-/// A decoder that has read how MariaDB lays events out, and an event for it.
+/// Lets a decoder that knows MariaDB's event layout decode one event.
 fn decode(event_type: EventType, flags: EventFlags, body: &[u8]) -> Result<String, EventError> {
     let file = std::fs::read(&files()[0]).unwrap();
     let mut decoder = Decoder::new(small_limits());
@@ -275,7 +275,7 @@ fn a_compressed_event_that_says_or_becomes_too_much_is_refused() {
         limit: 1 << 20,
     });
     assert_eq!(query(&body), error);
-    // It says 3 bytes, and would become a million.
+    // The event states 3 bytes, but its content decompresses to a million bytes.
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     std::io::Write::write_all(&mut encoder, &[b'x'; 1_000_000]).unwrap();
     let bomb = encoder.finish().unwrap();
@@ -289,7 +289,7 @@ fn a_compressed_event_that_says_or_becomes_too_much_is_refused() {
 fn a_payload_is_read_no_further_than_it_says() {
     let events = [0_u8; 1 << 16];
     let packed = zstd::encode_all(&events[..], 3).unwrap();
-    // Its length, zstd, 19 bytes uncompressed.
+    // The body: its length, zstd, 19 bytes uncompressed.
     let mut body = vec![1, 3, 0xfc];
     body.extend((packed.len() as u16).to_le_bytes());
     body.extend([2, 1, 0, 3, 1, 19, 0]);
@@ -310,7 +310,7 @@ fn a_payload_is_read_no_further_than_it_says() {
     let Event::TransactionPayload(payload) = decoder.decode(&raw).unwrap() else {
         panic!("it is a payload");
     };
-    // A header of zero bytes has the length 0.
+    // An event header of zero bytes has the length 0.
     let mut within = payload.events(small_limits()).unwrap();
     assert!(within.next_event().is_err());
     assert_eq!(within.next_event(), Ok(None));

@@ -1,4 +1,4 @@
-//! GTID sets of both families against sets of single numbers.
+//! GTID sets of both families, compared with sets of single numbers.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn source(index: usize) -> SourceId {
     SourceId { uuid, tag }
 }
 
-/// A set as the numbers in it.
+/// A set as its single numbers.
 type Model = BTreeSet<(usize, u64)>;
 
 fn set(model: &Model) -> MysqlGtidSet {
@@ -106,7 +106,7 @@ fn a_set_of_mysql_is_read_as_servers_and_people_write_it() {
             "{text}"
         );
     }
-    // In reverse order, and touching: no time is lost, one interval is left.
+    // Adjacent numbers in reverse order: parsing stays fast, and one interval is left.
     let numbers: Vec<String> = (1..200_000).rev().map(|it| it.to_string()).collect();
     let set: MysqlGtidSet = format!("{a}:{}", numbers.join(":")).parse().unwrap();
     assert_eq!(set.intervals_count(), 1);

@@ -1,4 +1,4 @@
-//! Captured files of real servers, and properties over them: one test binary.
+//! Captured files of real servers, and properties of the decoder, in one test binary.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod captures;

@@ -1,4 +1,4 @@
-//! Events of the captured files, rewritten: what stays the same is the same byte for byte.
+//! Rewritten events of the captured files: unchanged parts are equal byte for byte.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use pilotfish_binlog::{
 
 use crate::captures::{events, files};
 
-/// Each event of the captured files, with its decoder.
+/// Calls `take` with each event of the captured files and its decoder.
 fn each(mut take: impl FnMut(&RawEvent<'_>, &Event<'_>, &Decoder)) {
     for path in files() {
         let file = std::fs::read(&path).unwrap();
@@ -23,7 +23,7 @@ fn each(mut take: impl FnMut(&RawEvent<'_>, &Event<'_>, &Decoder)) {
     }
 }
 
-/// One fate for all columns but the first.
+/// Rewrites all columns except the first one in the same way.
 struct All(ColumnFate);
 
 impl ColumnRewrite for All {
@@ -64,7 +64,7 @@ fn rows_whose_columns_are_kept_have_the_servers_values() {
         assert_eq!(values(&again, table), values(rows, table));
         if !is_compressed(event_type) {
             assert_eq!(rewritten.event_type, event_type);
-            // MariaDB sets the bits of the NULLs' bitmap that belong to no column.
+            // MariaDB sets the bits of the NULL bitmap that belong to no column.
             assert_eq!(rewritten.body.len(), raw.body().len());
         }
     });
@@ -87,7 +87,7 @@ fn values(rows: &RowsEvent<'_>, table: &TableMap) -> Vec<String> {
     images.flatten().map(|it| format!("{it:?}")).collect()
 }
 
-/// Each row image of the captured files, rewritten with one fate for all columns but the first.
+/// Rewrites all columns except the first one in each row image of the captured files.
 fn each_rewritten(fate: ColumnFate, mut take: impl FnMut(&TableMap, &Row<'_>)) {
     each(|raw, event, _| {
         let Event::Rows(rows, Some(table)) = event else {
@@ -95,7 +95,7 @@ fn each_rewritten(fate: ColumnFate, mut take: impl FnMut(&TableMap, &Row<'_>)) {
         };
         let event_type = raw.header().event_type;
         let rewritten = rows.rewrite(event_type, table, &All(fate), Limits::default());
-        // Images with less than all columns may be left with none.
+        // A row image that omits columns may have no column left.
         let Ok(Some(rewritten)) = rewritten else {
             return;
         };
@@ -145,10 +145,10 @@ fn columns_that_are_replaced_have_the_new_values() {
     assert!(integers > 30 && texts > 30, "{integers} {texts}");
 }
 
-/// Whether a value can be put again from its text.
+/// Whether a value can be written again from its text.
 fn can_be_put(column: &Column, value: &Value<'_>) -> bool {
     let has_no_text = matches!(column.column_type, ColumnType::JSON | ColumnType::VECTOR);
-    // Bytes that are not in the character set that the column says.
+    // Bytes that are invalid in the column's character set.
     let is_text = column.collation.is_some_and(|it| it != 63);
     let is_odd = is_text && matches!(value, Value::Bytes(_));
     !(has_no_text || is_odd)
@@ -203,7 +203,7 @@ fn values_that_are_put_from_their_texts_have_the_servers_bytes() {
             compressed.contains(&it.column_type)
         };
         let is_plain = !table.columns.iter().any(has_compressed);
-        // A BINARY(n) is read with the zero bytes that the server has cut.
+        // A BINARY(n) is read with the trailing zero bytes that the server has removed.
         let is_binary =
             |it: &Column| it.column_type == ColumnType::STRING && it.collation == Some(63);
         if !is_compressed(raw.header().event_type)

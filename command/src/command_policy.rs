@@ -1,4 +1,4 @@
-//! What rules and hints want of one command while it runs: where it goes, how long it may take, and what is logged. A
+//! The decisions of rules and hints about one command: where it goes, how long it may take, and what is logged. A
 //! hint goes before a rule, because the operator has chosen whose hints count.
 
 use std::sync::Arc;
@@ -32,9 +32,9 @@ pub struct CommandPolicy {
     pub position: Option<Position>,
     /// How long it may run.
     pub timeout: Option<Duration>,
-    /// How often the command is sent again, if it reads.
+    /// The number of times that the command is sent again, if it reads.
     pub retries: Option<u32>,
-    /// What is logged about the command.
+    /// The log entry about the command.
     pub note: Option<Note>,
     /// The statements that are sent before and after it.
     pub injecting: Option<Box<Injecting>>,
@@ -48,7 +48,7 @@ pub struct CommandPolicy {
     pub script: Option<Box<[u8]>>,
 }
 
-/// What is logged about a command when it is over.
+/// The log entry about a command when it is over.
 pub struct Note {
     /// The rule that has it logged.
     pub rule: Arc<str>,

@@ -7,9 +7,9 @@ use relay::outcome::After;
 
 /// How a command, or a part of it, has ended.
 pub struct Ending {
-    /// What the session does next.
+    /// The session's next state.
     pub after: After,
-    /// How its reply has ended.
+    /// The outcome of the reply.
     pub outcome: Outcome,
     /// The id of the next part's first packet; `None` if no part may follow.
     pub next_sequence: Option<u8>,

@@ -23,9 +23,9 @@ pub struct Injecting {
     pub after: Vec<Found>,
     /// Whether the report may contain values.
     pub tells_values: bool,
-    /// How many statements were sent.
+    /// The number of statements that were sent.
     pub sent: u32,
-    /// How long all of these took.
+    /// The time that all of these took.
     pub spent: Duration,
     /// The assignments that set variables back.
     pub undo: Vec<(Box<str>, Vec<u8>)>,

@@ -19,7 +19,7 @@ pub struct Job<'a> {
     pub sequence: u8,
     /// Whether the client sends more packets of this command.
     pub is_cut: bool,
-    /// What the command needs of the session's state.
+    /// The parts of the session's state that the command needs.
     pub needs: Needs,
     /// Whether the command may be sent after the statements that restore state, before their results are known.
     pub haste: Haste,

@@ -5,17 +5,17 @@ use tokio::time::Instant;
 use crate::target::CommandTarget;
 use session::effect::Effect;
 
-/// How often a command is sent again at most.
+/// The maximum number of times that a command is sent again.
 pub const RETRIES_MAX: u32 = 3;
 
 /// Whether a command may be sent again.
 #[derive(Debug, Clone, Copy)]
 pub struct Repeat {
-    /// What the command may have done.
+    /// The effect that the command may have had.
     pub effect: Effect,
-    /// How often it has been sent again.
+    /// The number of times that it has been sent again.
     pub retries: u32,
-    /// How often it may be sent again at most.
+    /// The maximum number of times that it may be sent again.
     pub retries_max: u32,
     /// The target of the next try.
     pub command_target: CommandTarget,

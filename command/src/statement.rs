@@ -187,7 +187,7 @@ impl Statement<'_> {
         matches!(self, Self::Text(query) if query.command_part == CommandPart::Whole)
     }
 
-    /// What the statement needs of the session's state.
+    /// Returns the parts of the session's state that the statement needs.
     #[inline]
     pub fn needs(&self) -> Needs {
         Needs::of(self.facts(), self.text())

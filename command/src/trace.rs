@@ -8,6 +8,6 @@ pub struct Trace {
     pub is_sampled: bool,
     /// The role that the statement wanted, in the transaction at that time.
     pub wanted: Option<Wanted>,
-    /// What kept the session on its connection when the statement came.
+    /// The session's pins when the statement arrived.
     pub pins: String,
 }

@@ -36,7 +36,7 @@ impl Config {
         Self::load_and_ask(path, overrides, |_, _| Vec::new())
     }
 
-    /// The same. If settings contradict one another, `others` is asked for further faults, so that all faults are
+    /// Like [`Self::load`]. If settings contradict one another, `others` is asked for further faults, so that all are
     /// reported at once. If they do not, `others` is not asked: the caller must look for these faults itself.
     ///
     /// # Errors

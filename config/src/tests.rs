@@ -1,4 +1,4 @@
-//! What holds for every setting, and what each fault says, and where.
+//! Properties of every setting, and the text and location of each fault.
 #![allow(clippy::unwrap_used)]
 
 mod accounts;
@@ -31,7 +31,7 @@ impl File {
         Self { folder }
     }
 
-    /// Puts another file beside it.
+    /// Writes another file into the same folder.
     fn with(self, name: &str, text: &str) -> Self {
         std::fs::write(self.folder.path().join(name), text).unwrap();
         self
@@ -45,7 +45,7 @@ impl File {
         Config::load(Some(&self.path()), &[])
     }
 
-    /// Every fault as it is printed, without the folder.
+    /// Every fault as the proxy prints it, without the folder's path.
     fn faults(&self) -> Vec<String> {
         let folder = format!("{}/", self.folder.path().display());
         let faults = self.load().err().unwrap_or_default();
@@ -56,7 +56,7 @@ impl File {
     }
 }
 
-/// A file's text with a backend below it, so that it has no fault of that kind.
+/// A file's text with a backend appended, because a file without a backend has a fault.
 fn with_backend(text: &str) -> String {
     format!("{text}\n[[backend]]\naddress = \"db1\"\n")
 }

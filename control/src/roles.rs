@@ -150,7 +150,7 @@ mod tests {
     fn a_writable_backend_that_replicates_is_a_replica_beside_a_primary() {
         let sloppy = auto(Writes::Taken, Follows::Somebody);
         assert_eq!(settle(&[sloppy, leader()]), [REPLICA, PRIMARY]);
-        // Its primary is down, but a backend that follows a server does not become primary for that reason.
+        // The primary is down, but a backend that follows a server does not become primary for that reason.
         let down = absent(Presence::Down);
         assert_eq!(settle(&[sloppy, down]), [REPLICA, None]);
         // A cluster that follows another one has a primary.

@@ -1,4 +1,4 @@
-//! The control plane against scripted backends: everything is awaited, nothing is slept for.
+//! The control plane with scripted backends. The tests wait for events, and never for a fixed time.
 
 mod accounts;
 mod clients;
@@ -27,7 +27,7 @@ use crate::snapshot_publisher::SnapshotPublisher;
 use crate::{Control, Resolver, Resolving, SystemResolver};
 use scripted_backend::{Met, STRICT, Script, Scripted};
 
-/// Nothing here takes so long; a test that fails must end all the same.
+/// The longest time that a test waits, so that a failing test ends.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn backend(name: &str, address: BackendAddress) -> BackendConfig {
@@ -49,7 +49,7 @@ fn named(host: &str, port: u16) -> BackendAddress {
     }
 }
 
-/// Probes come fast, timeouts hardly ever.
+/// Probe intervals are short, and timeouts are so long that they do not occur.
 pub(crate) fn config(backends: impl IntoIterator<Item = BackendConfig>) -> Config {
     let mut config = Config {
         backends: backends.into_iter().collect(),
@@ -73,7 +73,7 @@ pub(crate) fn monitored(address: SocketAddr) -> Config {
     config
 }
 
-/// The machine's time and threads. Random bytes follow from a seed.
+/// A system with the machine's clock and threads, and with random bytes from a seed.
 pub(crate) fn system() -> System {
     System {
         clock: Clock::new(Instant::now, SystemTime::now),
@@ -88,7 +88,7 @@ pub(crate) fn start(config: &Config) -> (Control, watch::Receiver<Arc<Topology>>
     (control, topology)
 }
 
-/// The first snapshot in which the first backend is as `wanted`.
+/// Waits for the first snapshot in which the first backend is as `wanted`.
 async fn first(
     topology: &mut watch::Receiver<Arc<Topology>>,
     wanted: impl Fn(&Backend) -> bool,
@@ -106,7 +106,7 @@ fn is_down(backend: &Backend) -> bool {
     !backend.is_usable()
 }
 
-/// Why it is down, once it is.
+/// Waits until the first backend is down. Returns the cause.
 async fn cause(topology: &mut watch::Receiver<Arc<Topology>>) -> String {
     let Health::Down { cause, .. } = first(topology, is_down).await.health else {
         unreachable!("only those that are down are not usable");
@@ -145,9 +145,9 @@ async fn a_peer_that_is_no_mysql_server_is_down_with_the_reason() {
     for bytes in [
         b"HTTP/1.1 400 Bad Request\r\n\r\n".as_slice(),
         b"SSH-2.0-OpenSSH_9.2\r\n",
-        // The longest packet there is.
+        // The longest possible packet.
         b"\xff\xff\xff\0\x0a",
-        // A packet with protocol version 9, and one that ends early.
+        // A packet with protocol version 9, and a packet that ends early.
         b"\x05\0\0\0\x095.0\0",
         b"\x05\0\0\0\x0a8.0\0",
     ] {
@@ -247,7 +247,7 @@ async fn a_look_begins_with_a_proxy_header_where_sessions_do() {
     assert_eq!(scripted.met.recv().await, Some(Met::Header(header)));
 }
 
-/// Certificate and key, for this name, in `folder`.
+/// A certificate for this name and its key, as files in `folder`.
 fn identity(folder: &Path, name: &str) -> Identity {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
@@ -352,7 +352,7 @@ async fn kills_are_done_with_the_monitor_account() {
     }
 }
 
-/// Runs a control loop that hears these reports and is told to stop before any of them takes effect.
+/// Runs a control loop that gets these reports and a stop before it has handled any report.
 async fn run_to_the_stop(config: Config, reports: impl IntoIterator<Item = Report>) {
     let (snapshots, _topology) = watch::channel(Arc::new(nothing_yet()));
     let publisher = SnapshotPublisher::new(&config, &Entropy::seeded(7)).unwrap();
@@ -375,7 +375,7 @@ async fn run_to_the_stop(config: Config, reports: impl IntoIterator<Item = Repor
     tokio::time::timeout(PATIENCE, running).await.unwrap();
 }
 
-/// For the first backend.
+/// A kill on the first backend.
 fn kill(thread_id: u32) -> Report {
     Report::KillStatement {
         backend: BackendId(0),
@@ -384,7 +384,7 @@ fn kill(thread_id: u32) -> Report {
     }
 }
 
-/// The kills that a backend was asked for up to now.
+/// The kill statements that a backend has received so far.
 fn killed(scripted: &mut Scripted) -> Vec<String> {
     let met = std::iter::from_fn(|| scripted.met.try_recv().ok());
     let killed = met.filter_map(|met| match met {
@@ -433,7 +433,7 @@ async fn a_stop_ends_the_thread_while_a_probe_hangs() {
     );
 }
 
-/// A resolver whose answers a test decides.
+/// A resolver whose answers the test sets.
 #[derive(Default)]
 struct Names(Mutex<HashMap<String, Vec<SocketAddr>>>);
 

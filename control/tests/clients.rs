@@ -1,4 +1,4 @@
-//! Clients of real servers: logins with each password plugin, and prepared statements.
+//! The proxy's client with real servers: logins with each password plugin, and prepared statements.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -85,7 +85,7 @@ async fn a_client_is_let_in_with_each_plugin_in_clear_over_tls_and_over_a_socket
     }
 }
 
-/// Both protocols have the same values.
+/// Both protocols return the same values.
 #[tokio::test]
 async fn rows_of_a_prepared_statement_are_those_of_the_same_statement_as_text() {
     for product in PRODUCTS {
@@ -150,7 +150,7 @@ async fn a_server_reads_each_kind_of_bound_value() {
     }
 }
 
-/// How many prepared statements the server keeps.
+/// The number of prepared statements that the server keeps.
 async fn statements(client: &mut BackendClient) -> u64 {
     let question = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
     let rows = texts(&client.query(question, ENOUGH).await.unwrap());

@@ -1,5 +1,5 @@
-//! Accounts learned from real servers: whom the snapshot finds is whom the server takes the client
-//! for, as CURRENT_USER() says, and what changes there is known here.
+//! Accounts learned from real servers. The account that a snapshot finds equals CURRENT_USER() at the
+//! server, and the snapshots follow changes of the accounts.
 
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use pilotfish_control::Control;
 use route::Report;
 use system::{Clock, Entropy, System, Threads};
 
-/// The machine's time and threads. Random bytes follow from a seed.
+/// A system with the machine's clock and threads, and with random bytes from a seed.
 fn system() -> System {
     System {
         clock: Clock::new(Instant::now, SystemTime::now),
@@ -23,12 +23,12 @@ fn system() -> System {
     }
 }
 
-/// Nothing here takes so long; a test that fails must end all the same.
+/// The longest time that a test waits, so that a failing test ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
 
-/// A server, and the control plane that learns from it.
+/// A server, and a control plane that learns accounts from it.
 struct School {
     server: Server,
     root: RawConn,
@@ -36,7 +36,7 @@ struct School {
 }
 
 impl School {
-    /// `monitor` may connect and nothing else.
+    /// Starts a server on which `monitor` may connect and has no other privilege.
     fn open(product: Product, options: &[&str]) -> Self {
         let server = Server::start(product, options);
         let mut root = server.root();
@@ -61,7 +61,7 @@ impl School {
         }
     }
 
-    /// From then on nothing is learned unless somebody asks.
+    /// Grants the privilege to `monitor`. After that, accounts are learned only on request.
     async fn grant(&mut self) -> Arc<Accounts> {
         let table = match self.server.product {
             Product::MySql => "mysql.user",
@@ -72,7 +72,7 @@ impl School {
         self.first(|accounts| accounts.learned().is_some()).await
     }
 
-    /// The first snapshot that is as `wanted`.
+    /// Waits for the first snapshot that is as `wanted`.
     async fn first(&self, wanted: impl Fn(&Accounts) -> bool) -> Arc<Accounts> {
         let mut accounts = self.control.accounts();
         let waiting = accounts.wait_for(|accounts| wanted(accounts));
@@ -80,7 +80,7 @@ impl School {
         Arc::clone(&found.expect("it never came to that").unwrap())
     }
 
-    /// The accounts after the server was told something.
+    /// The accounts after the server has executed these statements.
     async fn after(&mut self, statements: &[&str]) -> Arc<Accounts> {
         for statement in statements {
             self.root.run(statement);
@@ -137,7 +137,7 @@ async fn users_that_come_change_and_go_are_known() {
     }
 }
 
-/// Their plugins are not examined here, or the server has reasons of its own to look at them.
+/// The proxy does not examine these plugins, or the server has other conditions for these accounts.
 #[tokio::test]
 async fn accounts_that_only_the_server_can_verify_pass_through() {
     for product in PRODUCTS {
@@ -169,7 +169,7 @@ async fn accounts_that_only_the_server_can_verify_pass_through() {
     }
 }
 
-/// Hosts of one user, each account with its own password, so that a login shows whom it was for.
+/// Hosts of one user. Each account has its own password, so a login shows which account the server chose.
 const HOSTS: [&str; 9] = [
     "%",
     "127.0.0.2",
@@ -232,7 +232,7 @@ fn current_user(address: &Address, login: &Login) -> Option<String> {
     Some(conn.value("SELECT CURRENT_USER()"))
 }
 
-/// An address that leads to `server`, which sees its clients come from `from`.
+/// An address that forwards to `server`. The server sees connections from `from`.
 fn from_address(from: Ipv4Addr, server: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -256,7 +256,7 @@ fn connect_from(from: Ipv4Addr, server: SocketAddr) -> TcpStream {
 fn pipe(from: &TcpStream, to: &TcpStream) {
     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
     thread::spawn(move || {
-        // Whichever way it ends, it has ended.
+        // The copy is over, with or without an error.
         let _ = std::io::copy(&mut from, &mut to);
         let _ = from.shutdown(Shutdown::Both);
         let _ = to.shutdown(Shutdown::Both);

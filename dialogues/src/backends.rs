@@ -1,4 +1,4 @@
-//! Backends as a worker knows them, and the topology that they make.
+//! Builds the backends that a worker knows, and the topology of these backends.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use route::{
     Vicinity, Writes,
 };
 
-/// The address of a backend.
+/// Returns the address of a backend.
 pub fn address(id: u32) -> SocketAddr {
     let [.., last] = id.to_be_bytes();
     SocketAddr::from(([10, 0, 0, last], 3306))
 }
 
-/// A primary that is up, named `db` and its number.
+/// Returns a primary that is up. Its name is `db` and its number.
 pub fn backend(id: u32) -> Backend {
     Backend {
         id: BackendId(id),
@@ -52,7 +52,7 @@ pub fn backend(id: u32) -> Backend {
     }
 }
 
-/// The topology of one cluster, whose sessions are given to its backends in the order of this list.
+/// Returns the topology of one cluster. Sessions go to the backends in the order of this list.
 pub fn topology(backends: Vec<Backend>) -> Topology {
     Topology {
         generation: 1,

@@ -1,4 +1,4 @@
-//! What a worker gives to its logins and to its pool.
+//! The environment that a worker gives to its logins and to its pool.
 
 use std::cell::RefCell;
 use std::io;
@@ -30,7 +30,7 @@ use crate::backends::{address, backend, topology};
 use crate::memory_network::{End, MemoryNetwork, ROOM, in_use};
 use crate::peer::Peer;
 
-/// Bytes that are read at once.
+/// Bytes that one read takes at most.
 const SCRATCH_BYTES: usize = 16 << 10;
 
 /// The address of the scripted client.
@@ -39,9 +39,9 @@ pub const CLIENT: ([u8; 4], u16) = ([10, 0, 9, 9], 50_000);
 /// The address at which the proxy listens.
 const PROXY: ([u8; 4], u16) = ([10, 0, 0, 100], 3306);
 
-/// A worker's environment, and the other sides of it.
+/// A worker's environment, and the handles by which a test changes it.
 pub struct Environment {
-    /// Where connections to backends lead.
+    /// The network that connections to backends use.
     pub network: Rc<MemoryNetwork>,
     /// Publishes other settings.
     pub settings: watch::Sender<Arc<Settings>>,
@@ -49,21 +49,21 @@ pub struct Environment {
     pub topologies: watch::Sender<Arc<Topology>>,
     /// Publishes other accounts.
     pub accounts: watch::Sender<Arc<Accounts>>,
-    /// What pools need.
+    /// The context of pools.
     pub pool: Rc<PoolEnv>,
-    /// What logins need.
+    /// The context of logins.
     pub login: Rc<LoginEnv>,
     reports: RefCell<mpsc::UnboundedReceiver<Report>>,
     _in_use: NetworkInUse,
 }
 
 impl Environment {
-    /// With one backend, `db1`, and accounts that only that knows.
+    /// Returns an environment with one backend, `db1`. Only the backend knows the accounts.
     pub fn plain() -> Self {
         Self::new(Config::default(), vec![backend(1)], Accounts::default())
     }
 
-    /// With these settings, backends and accounts.
+    /// Returns an environment with these settings, backends and accounts.
     pub fn new(config: Config, backends: Vec<Backend>, accounts: Accounts) -> Self {
         let (network, in_use) = in_use();
         let (settings, current_settings) = watch::channel(settings(config));
@@ -106,19 +106,19 @@ impl Environment {
         }
     }
 
-    /// The current settings.
+    /// Returns the current settings.
     pub fn current(&self) -> Arc<Settings> {
         Arc::clone(&self.pool.settings.borrow())
     }
 
-    /// Has a backend listen; its connections come out of what is returned.
+    /// Has a backend listen, and returns the server that takes its connections.
     pub fn serve(&self, id: u32) -> Server {
         Server {
             connections: self.network.listen(address(id).into()),
         }
     }
 
-    /// A client's connection as the proxy has it, and the scripted client.
+    /// Returns the proxy's end of a client's connection, and the scripted client.
     pub fn client(&self) -> (PacketStream, Peer) {
         let (near, far) = self.client_ends(ROOM);
         (
@@ -127,12 +127,12 @@ impl Environment {
         )
     }
 
-    /// Both ends of a client's connection, with so many bytes under way at most: the proxy's first.
+    /// Returns both ends of a client's connection, the proxy's first. `room` bytes may be in transit at most.
     pub fn client_ends(&self, room: usize) -> (End, End) {
         End::pair(SocketAddr::from(PROXY).into(), client_address(), room)
     }
 
-    /// What the control plane was told since the last call.
+    /// Returns the messages that the control plane has received since the last call.
     pub fn reports(&self) -> Vec<Report> {
         let mut told = Vec::new();
         while let Ok(report) = self.reports.borrow_mut().try_recv() {
@@ -141,7 +141,7 @@ impl Environment {
         told
     }
 
-    /// Other backends are known from now on.
+    /// Publishes other backends to the environment.
     pub fn publish(&self, backends: Vec<Backend>) {
         let topology = Arc::new(topology(backends));
         *self.pool.topology.borrow_mut() = Arc::clone(&topology);
@@ -160,12 +160,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// The next connection to it.
+    /// Waits for the next connection to this server.
     pub async fn accept(&mut self) -> Peer {
         Peer::new(self.connections.recv().await.unwrap())
     }
 
-    /// Whether a connection has come that was not accepted yet.
+    /// Whether a connection waits to be accepted.
     pub fn has_connection(&self) -> bool {
         !self.connections.is_empty()
     }
@@ -183,19 +183,19 @@ pub fn settings(config: Config) -> Arc<Settings> {
     })
 }
 
-/// Configured accounts from everywhere, each with the password of its own name, and no others.
+/// Returns a directory of configured accounts from any host. Each password is the account's name.
 pub fn accounts(users: &[&str]) -> Accounts {
     let accounts = users.iter().map(|user| account(user));
     Accounts::new(directory(accounts), Learned::Off)
 }
 
-/// An account from everywhere whose password is the name of its user.
+/// Returns an account from any host whose password is the name of its user.
 pub fn account(user: &str) -> Account {
     let verifier = Verifier::Password(Password::new(user));
     Account::new(user, HostPattern::any(Dialect::MariaDb), vec![verifier])
 }
 
-/// A directory that refuses users whom it does not know.
+/// Returns a directory that refuses users that it does not know.
 pub fn directory(accounts: impl IntoIterator<Item = Account>) -> Directory {
     let rules = Rules {
         dialect: Dialect::MariaDb,
@@ -204,7 +204,7 @@ pub fn directory(accounts: impl IntoIterator<Item = Account>) -> Directory {
     Directory::new(rules, accounts, [7; 32]).refusing_unknown_users(true)
 }
 
-/// The dialogue's time, random bytes that follow from a seed, and no threads.
+/// Returns a system with the dialogue's clock, random bytes that follow from a seed, and no threads.
 fn system() -> System {
     let begin = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     System {

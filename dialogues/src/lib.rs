@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - [`play`] runs a dialogue on one thread under a paused clock: when every task waits, the clock jumps to the next timer;
-//! - [`peer::Peer`] says and hears payloads, or bytes that are no payloads;
+//! - [`peer::Peer`] sends and receives payloads, or bytes that are no payloads;
 //! - [`memory_network::MemoryNetwork`] takes the place of the kernel's network on the test's thread;
 //! - [`environment::Environment`] is what a worker gives to logins and pools, over that network; [`pool_scene::PoolScene`] is a
 //!   pool in it, whose connections are let in by a scripted server.
@@ -25,13 +25,13 @@ use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-/// In the dialogue's own time. A dialogue that waits for what never comes ends here.
+/// The longest that a dialogue may take, on its paused clock. A dialogue that waits for nothing fails at this limit.
 const LONGEST: Duration = Duration::from_secs(900);
 
 /// Runs a dialogue on one thread, under a clock that stands still while a task can run.
 ///
 /// # Panics
-/// The dialogue panics, or waits for what never comes.
+/// The dialogue panics, or exceeds the time limit because it waits for an event that never happens.
 pub fn play(dialogue: impl Future<Output = ()>) {
     let runtime = Builder::new_current_thread()
         .enable_time()

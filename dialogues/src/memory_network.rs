@@ -1,4 +1,4 @@
-//! A network within the test's thread: what connects to an endpoint meets whoever listens there.
+//! A network within the test's thread: a connection to an endpoint reaches the listener of this endpoint.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,13 +15,13 @@ use net::{Endpoint, Socket};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Bytes that may be under way in one direction.
+/// Bytes that may be in transit in one direction.
 pub const ROOM: usize = 64 << 10;
 
-/// Where the connecting sides of this network are.
+/// The address of the connecting sides of this network.
 const CONNECTING: [u8; 4] = [10, 0, 0, 100];
 
-/// The endpoints of the network and who listens there.
+/// The endpoints of the network, with their listeners.
 #[derive(Default)]
 pub struct MemoryNetwork {
     hosts: RefCell<HashMap<Endpoint, Host>>,
@@ -30,12 +30,12 @@ pub struct MemoryNetwork {
 
 enum Host {
     Listens(UnboundedSender<End>),
-    /// It does not answer, as behind a firewall that drops packets.
+    /// The host does not answer, as behind a firewall that drops packets.
     Silent,
 }
 
 impl MemoryNetwork {
-    /// Listens at an endpoint; the connections to it come out of what is returned.
+    /// Listens at an endpoint, and returns the queue of connections to it.
     pub fn listen(&self, endpoint: Endpoint) -> UnboundedReceiver<End> {
         let (to, connections) = unbounded_channel();
         let listens = Host::Listens(to);
@@ -43,12 +43,12 @@ impl MemoryNetwork {
         connections
     }
 
-    /// Nobody listens at an endpoint any more.
+    /// Removes the listener of an endpoint.
     pub fn close(&self, endpoint: &Endpoint) {
         self.hosts.borrow_mut().remove(endpoint);
     }
 
-    /// The host of an endpoint answers nothing from now on.
+    /// Makes the host of an endpoint silent: connections to it get no answer.
     pub fn fall_silent(&self, endpoint: Endpoint) {
         self.hosts.borrow_mut().insert(endpoint, Host::Silent);
     }
@@ -85,11 +85,11 @@ impl Network for MemoryNetwork {
 pub struct End {
     bytes: DuplexStream,
     both: Arc<Both>,
-    /// Which end this is.
+    /// The number of this end: 0 or 1.
     index: usize,
 }
 
-/// What both ends know. The first of two values is the first end's.
+/// The state that both ends share. The first of two values belongs to the first end.
 #[derive(Debug)]
 struct Both {
     addresses: [Endpoint; 2],
@@ -100,7 +100,7 @@ struct Both {
 }
 
 impl End {
-    /// Both ends of a connection, each with its address; so many bytes may be under way in one direction.
+    /// Returns both ends of a connection, each with its address. `room` bytes may be in transit in one direction.
     pub fn pair(first: Endpoint, second: Endpoint, room: usize) -> (Self, Self) {
         let both = Arc::new(Both {
             addresses: [first, second],
@@ -122,7 +122,7 @@ impl End {
         1 - self.index
     }
 
-    /// How many bytes of this end the other side has read.
+    /// Returns how many bytes of this end the other side has read.
     pub fn taken(&self) -> u64 {
         self.both.read[self.other()].load(Ordering::Relaxed)
     }
@@ -159,7 +159,7 @@ impl AsyncRead for End {
         ready!(Pin::new(&mut this.bytes).poll_read(context, buffer))?;
         let count = (buffer.filled().len() - before) as u64;
         this.both.read[this.index].fetch_add(count, Ordering::Relaxed);
-        // Nothing is read after a reset, not even what came before it.
+        // Nothing is read after a reset, not even the bytes that came before it.
         Poll::Ready(this.check())
     }
 }
@@ -212,7 +212,7 @@ impl MemoryStream for End {
     }
 }
 
-/// A network that takes the place of the kernel's on this thread for as long as the second value lives.
+/// Returns a network that replaces the kernel's on this thread until the second value is dropped.
 pub fn in_use() -> (Rc<MemoryNetwork>, net::memory::NetworkInUse) {
     let network = Rc::new(MemoryNetwork::default());
     let in_use = net::memory::use_network(Rc::clone(&network) as Rc<dyn Network>);

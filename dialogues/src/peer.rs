@@ -1,4 +1,4 @@
-//! The other side of what is tested: a scripted client, or a scripted server.
+//! The peer of the tested code: a scripted client, or a scripted server.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use wire::{Capabilities, ErrPacket, Greeting, StatusFlags};
 
 use crate::memory_network::End;
 
-/// The payload of an OK without anything in it.
+/// The payload of an OK packet whose fields are all zero.
 pub const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
-/// What clients and servers agree on in dialogues, unless a dialogue says otherwise.
+/// The capabilities of clients and servers in dialogues, unless a dialogue sets others.
 pub const CAPABILITIES: Capabilities = Capabilities(
     Capabilities::PROTOCOL_41.0
         | Capabilities::SECURE_CONNECTION.0
@@ -24,7 +24,7 @@ pub const CAPABILITIES: Capabilities = Capabilities(
 /// The scramble of every scripted server.
 pub const SCRAMBLE: &[u8] = b"abcdefghijklmnopqrst";
 
-/// How a scripted server greets.
+/// Returns the greeting of a scripted server.
 pub fn greeting(thread_id: u32) -> Greeting {
     Greeting {
         version: b"5.5.5-10.11.14-MariaDB".to_vec(),
@@ -37,7 +37,7 @@ pub fn greeting(thread_id: u32) -> Greeting {
     }
 }
 
-/// The payload of an ERR.
+/// Returns the payload of an ERR packet.
 pub fn err(number: u16, text: &str) -> Vec<u8> {
     let mut payload = Vec::new();
     ErrPacket {
@@ -49,71 +49,71 @@ pub fn err(number: u16, text: &str) -> Vec<u8> {
     payload
 }
 
-/// A payload with its packet header.
+/// Returns a payload with its packet header.
 pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     wire::write::put_packets(&mut bytes, sequence, payload);
     bytes
 }
 
-/// COM_QUERY with this text, with its packet header.
+/// Returns a COM_QUERY packet with this text and its header.
 pub fn query(text: &str) -> Vec<u8> {
     packet(0, &[b"\x03", text.as_bytes()].concat())
 }
 
-/// How a connection has ended for a peer that reads from it.
+/// The way in which a connection has ended for a peer that reads from it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PeerEnd {
     /// The other side has closed between two packets.
     Closed,
     /// The other side has closed within a packet.
     Truncated,
-    /// The other side has broken the connection off.
+    /// The other side has reset the connection.
     Reset,
 }
 
-/// A client or a server that a test speaks for. Sequence ids go on by themselves.
+/// A client or a server that a test scripts. The peer counts sequence ids itself.
 pub struct Peer {
     stream: PacketStream<End>,
 }
 
 impl Peer {
-    /// The peer at this end of a connection.
+    /// Returns the peer at this end of a connection.
     pub fn new(end: End) -> Self {
         Self {
             stream: PacketStream::new(end, 0),
         }
     }
 
-    /// The next packet begins a command, or the reply of this sequence id.
+    /// Sets the next sequence id: that of a command, or that of a reply.
     pub fn begin_at(&mut self, sequence: u8) {
         self.stream.begin_at(sequence);
     }
 
-    /// Says a payload.
+    /// Sends a payload.
     pub async fn send_payload(&mut self, payload: &[u8]) {
         self.stream.write(payload).await.unwrap();
     }
 
-    /// Sends bytes, whatever they are.
+    /// Sends bytes without a packet header.
     pub async fn send(&mut self, bytes: &[u8]) {
         self.try_send(bytes).await.unwrap();
     }
 
-    /// Sends bytes to somebody who may be gone.
+    /// Sends bytes to a side that may have closed the connection.
     ///
     /// # Errors
-    /// The other side is gone.
+    /// The other side has closed the connection.
     pub async fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_packets(bytes).await
     }
 
-    /// The next payload.
+    /// Reads the next payload.
     pub async fn receive(&mut self) -> Vec<u8> {
         self.stream.read().await.unwrap()
     }
 
-    /// The next payload, or why there is none.
+    /// Reads the next payload, or returns why there is none.
     ///
     /// # Errors
     /// The other side has closed, or breaks the protocol.
@@ -121,20 +121,20 @@ impl Peer {
         self.stream.read().await
     }
 
-    /// Says a command and hears the first payload of its reply.
+    /// Sends a command and reads the first payload of its reply.
     pub async fn ask(&mut self, payload: &[u8]) -> Vec<u8> {
         self.begin_at(0);
         self.send_payload(payload).await;
         self.receive().await
     }
 
-    /// The next command, whose reply begins with sequence id 1.
+    /// Reads the next command, whose reply begins with sequence id 1.
     pub async fn receive_command(&mut self) -> Vec<u8> {
         self.begin_at(0);
         self.receive().await
     }
 
-    /// The number and the text of the next payload, which is an ERR.
+    /// Reads the next payload, which is an ERR, and returns its number and text.
     pub async fn receive_err(&mut self) -> (u16, String) {
         let payload = self.receive().await;
         let err = ErrPacket::decode(&payload);
@@ -154,26 +154,26 @@ impl Peer {
         }
     }
 
-    /// Closes its sending side and goes on hearing.
+    /// Closes the sending side. The peer can still read.
     pub async fn shut_down(self) -> End {
         let (mut end, _) = self.stream.into_parts().unwrap();
         end.shutdown().await.unwrap();
         end
     }
 
-    /// The end of the connection, for whoever reads and writes it byte by byte.
+    /// Returns the end of the connection, for tests that read and write it byte by byte.
     pub fn into_end(self) -> End {
         self.stream.into_parts().unwrap().0
     }
 
-    /// Greets as a server.
+    /// Sends a server's greeting.
     pub async fn send_greeting(&mut self, greeting: &Greeting) {
         let mut payload = Vec::new();
         greeting.encode(&mut payload);
         self.send_payload(&payload).await;
     }
 
-    /// The greeting of the other side.
+    /// Reads the greeting of the other side.
     pub async fn receive_greeting(&mut self) -> Greeting {
         Greeting::decode(&self.receive().await).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A worker's pool before one scripted server. The server's part of a login is played here; what comes then is the test's.
+//! A worker's pool before one scripted server. This file plays the server's part of a login; the test plays the rest.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,29 +21,29 @@ use crate::peer::{CAPABILITIES, OK, Peer, greeting, packet};
 /// How long a session waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What pooled connections of dialogues agree on.
+/// The capabilities of pooled connections in dialogues.
 pub const POOLED: Capabilities = CAPABILITIES.with(Capabilities::CONNECT_WITH_DB, false);
 
-/// A worker's pool with one sub-pool, and the server that it leads to.
+/// A worker's pool with one sub-pool, and the server that this sub-pool connects to.
 pub struct PoolScene {
-    /// What the pool has of its worker.
+    /// The environment that the worker gives to the pool.
     pub environment: Environment,
     /// The pool.
     pub pool: Rc<WorkerPool>,
     /// The connections of one account to `db1`.
     pub sub_pool: Rc<SubPool>,
-    /// Where they lead.
+    /// The scripted server of these connections.
     pub server: Server,
     last_thread: u32,
 }
 
 impl PoolScene {
-    /// With a primary and the settings that hold without a configuration.
+    /// Returns a scene with a primary and the default settings.
     pub fn plain() -> Self {
         Self::new(Config::default(), backend(1))
     }
 
-    /// With these settings and this backend.
+    /// Returns a scene with these settings and this backend.
     pub fn new(config: Config, backend: Backend) -> Self {
         let environment = Environment::new(config, vec![backend], Accounts::default());
         let server = environment.serve(1);
@@ -61,17 +61,17 @@ impl PoolScene {
         }
     }
 
-    /// What a session does for a connection: the one that is nearest, a new one, or a place in the queue.
+    /// Begins a session's checkout: it gets the nearest idle connection, a new one, or a place in the queue.
     pub fn begin(&self) -> CheckoutStep {
         begin(&self.pool, &self.sub_pool)
     }
 
-    /// A connection: one that lies idle, or a new one as soon as the pool lets it be opened.
+    /// Acquires a connection: an idle one, or a new one as soon as the pool allows it.
     pub async fn take(&self) -> HeldConnection {
         take(&self.pool, &self.sub_pool).await
     }
 
-    /// A new connection, and the server's side of it behind the login. Its id there is one more than that of the last.
+    /// Opens a connection, and returns it with the server's side after the login. Each connection id is one higher.
     pub async fn open(&mut self) -> (HeldConnection, Peer) {
         self.last_thread += 1;
         let mut peer = None;
@@ -83,8 +83,8 @@ impl PoolScene {
         (held, peer.unwrap())
     }
 
-    /// The next connection of the pool's own accord: the server lets it in and answers until it hears `text`, which it does not
-    /// answer.
+    /// Accepts the next connection that the pool opens by itself. The server answers commands until it reads `text`,
+    /// which gets no answer.
     pub async fn serve_until(&mut self, text: &str) -> Peer {
         self.last_thread += 1;
         let mut peer = log_in(&mut self.server, self.last_thread).await;
@@ -115,7 +115,7 @@ async fn take(pool: &Rc<WorkerPool>, sub_pool: &SubPool) -> HeldConnection {
     }
 }
 
-/// Lets the next connection in.
+/// Accepts the next connection and completes its login.
 async fn log_in(server: &mut Server, thread_id: u32) -> Peer {
     let mut peer = server.accept().await;
     peer.send_greeting(&greeting(thread_id)).await;
@@ -132,7 +132,7 @@ async fn serve(server: &mut Server, thread_id: u32, peer: &mut Option<Peer>) {
     }
 }
 
-/// Answers commands until one says `text`.
+/// Answers commands until a command has the text `text`.
 pub async fn answer_until(peer: &mut Peer, text: &str) {
     loop {
         let command = peer.receive_command().await;
@@ -144,7 +144,7 @@ pub async fn answer_until(peer: &mut Peer, text: &str) {
     }
 }
 
-/// The text of a query, or the name of another command.
+/// Returns the text of a query, or the name of another command.
 pub fn text_of(command: &[u8]) -> String {
     match command.split_first() {
         Some((&byte, text)) if Command(byte) == Command::QUERY => {
@@ -155,7 +155,7 @@ pub fn text_of(command: &[u8]) -> String {
     }
 }
 
-/// A row of ones for what asks for variables, an empty list of warnings, OK for the rest.
+/// Returns the answer to a command: a row of ones for SELECT, an empty list for SHOW WARNINGS, OK for the rest.
 pub fn answer(text: &str) -> Vec<u8> {
     let (width, rows) = match text {
         "SHOW WARNINGS" => (3, 0),
@@ -165,7 +165,7 @@ pub fn answer(text: &str) -> Vec<u8> {
     result(width, rows)
 }
 
-/// A result of so many columns and rows of ones, in packets from sequence id 1 on.
+/// Returns a result of `width` columns and `rows` rows of ones, in packets from sequence id 1 on.
 pub fn result(width: usize, rows: usize) -> Vec<u8> {
     let mut packets = Vec::new();
     let column = ColumnDefinition::new(b"it", ColumnType::VAR_STRING, 45, 64);
@@ -176,7 +176,7 @@ pub fn result(width: usize, rows: usize) -> Vec<u8> {
     packets
 }
 
-/// The identity of a pooled session of this user.
+/// Returns the identity of a pooled session of this user.
 pub fn identity(user: &str) -> (Rc<PoolKey>, Rc<BackendLogin>) {
     let directory = directory([account(user)]);
     let known = directory.accounts().next().unwrap();

@@ -18,25 +18,25 @@ use crate::wait;
 /// So many keep two cores busy. One more would only cost its start.
 const BROWSERS_MAX: usize = 3;
 
-/// All browsers.
+/// The browsers of this test process.
 static POOL: Mutex<Pool> = Mutex::new(Pool {
     waiting: Vec::new(),
     leased: 0,
 });
 
-/// A browser was given back, or has ended.
+/// Signalled when a test returns its browser, or when a browser has ended.
 static RETURNED: Condvar = Condvar::new();
 
 /// Browsers, of which each test takes one.
 struct Pool {
-    /// Those that wait for their next test.
+    /// Started browsers that no test uses.
     waiting: Vec<Browser>,
-    /// How many tests have one.
+    /// The number of tests that have a browser.
     leased: usize,
 }
 
 impl Pool {
-    /// Waits until a test may have a browser; none waits: it has to be started.
+    /// Waits until a test may have a browser. None: no started browser is free, and the caller starts one.
     fn take() -> Option<Browser> {
         let pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = RETURNED.wait_while(pool, |pool| pool.leased == BROWSERS_MAX);
@@ -84,10 +84,10 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser whose page is empty and has the size of a desktop's, 1280 by 900 pixels. Its user wants nothing that
-    /// moves, unless a test says otherwise.
+    /// Returns a browser with an empty page of a desktop's size, 1280 by 900 pixels. Its user prefers reduced motion,
+    /// unless a test says otherwise.
     pub fn lease() -> LeasedBrowser {
-        // Made first: a place is given back also if a browser does not start.
+        // Made before the browser starts: when it is dropped, the test's place is free again, even if the start fails.
         let mut leased = LeasedBrowser(Pool::take());
         leased.0.get_or_insert_with(Self::start);
         leased
@@ -113,7 +113,7 @@ impl Browser {
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
-            // Without a graphics card each picture of what moves takes processor time.
+            // Without a graphics card, each frame of an animation takes processor time.
             "--force-prefers-reduced-motion",
             "--disable-dev-shm-usage",
             "--hide-scrollbars",
@@ -136,7 +136,7 @@ impl Browser {
         }
     }
 
-    /// Takes back what a test has set: headers, sizes, preferences. The page is empty then.
+    /// Undoes the settings of a test: headers, sizes, preferences. Then the page is empty.
     fn forget_user(&self) {
         self.open("about:blank");
         self.tell("Network.setExtraHTTPHeaders", &json!({"headers": {}}));
@@ -154,14 +154,14 @@ impl Browser {
         answer.json()["value"].clone()
     }
 
-    /// Something of Chromium's own (the DevTools protocol).
+    /// Sends a command of Chromium's own protocol (DevTools).
     #[track_caller]
     pub fn tell(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
         self.ask("POST", "/goog/cdp/execute", Some(&body))
     }
 
-    /// Every request says who asks: `Basic …`.
+    /// Sends this `Authorization` header (`Basic …`) with every request.
     #[track_caller]
     pub fn log_in(&self, authorization: &str) {
         self.tell("Network.enable", &json!({}));
@@ -169,20 +169,20 @@ impl Browser {
         self.tell("Network.setExtraHTTPHeaders", &headers);
     }
 
-    /// Light or dark, as the system of its user would be.
+    /// Sets the colour scheme that the user's system prefers: light or dark.
     #[track_caller]
     pub fn prefers(&self, scheme: &str) {
         self.emulate("prefers-color-scheme", scheme);
     }
 
-    /// What its user has asked the system for, as style sheets hear it.
+    /// Sets a preference of the user's system, as style sheets can query it.
     #[track_caller]
     pub fn emulate(&self, feature: &str, value: &str) {
         let features = json!([{"name": feature, "value": value}]);
         self.tell("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
-    /// A window of this size.
+    /// Sets the size of the window.
     #[track_caller]
     pub fn become_desktop(&self, width: u32, height: u32) {
         let size = json!({
@@ -191,7 +191,7 @@ impl Browser {
         self.tell("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// The page of a phone of this size.
+    /// Makes the page that of a phone with this size.
     #[track_caller]
     pub fn become_phone(&self, width: u32, height: u32) {
         let size = json!({
@@ -206,21 +206,21 @@ impl Browser {
         self.ask("POST", "/url", Some(&json!({"url": url})));
     }
 
-    /// What a script returns.
+    /// Runs a script in the page, and returns the script's result.
     #[track_caller]
     pub fn run(&self, script: &str) -> Value {
         let body = json!({"script": script, "args": []});
         self.ask("POST", "/execute/sync", Some(&body))
     }
 
-    /// Waits until an expression of the page's holds.
+    /// Waits until an expression is true in the page.
     #[track_caller]
     pub fn wait(&self, what: &str, expression: &str) {
         let script = format!("return !!({expression})");
         wait::until(what, wait::SOON, || self.run(&script) == true);
     }
 
-    /// Clicks on an element as soon as it is there: a page that is refreshed may not have it every moment.
+    /// Clicks on an element as soon as the page has it. While a page refreshes, the element may be missing.
     #[track_caller]
     pub fn click(&self, element: &str) {
         self.wait(
@@ -229,7 +229,7 @@ impl Browser {
         );
     }
 
-    /// Types into whatever has the focus; keys without a letter by WebDriver's numbers for them.
+    /// Types into the element that has the focus. Keys without a letter have numbers in WebDriver.
     #[track_caller]
     pub fn press(&self, keys: &str) {
         let actions: Vec<_> = keys
@@ -246,14 +246,14 @@ impl Browser {
         self.ask("POST", "/actions", Some(&body));
     }
 
-    /// What the page looks like, as PNG.
+    /// Returns a screenshot of the page as PNG.
     #[track_caller]
     pub fn screenshot(&self) -> Vec<u8> {
         let told = self.ask("GET", "/screenshot", None);
         from_base64(told.as_str().unwrap_or_default())
     }
 
-    /// What the page looks like, as WebP, which has a third of a PNG's bytes. `quality`: 0 to 100.
+    /// Returns a screenshot of the page as WebP, which has a third of a PNG's bytes. `quality`: 0 to 100.
     #[track_caller]
     pub fn picture(&self, quality: u32) -> Vec<u8> {
         let format = json!({"format": "webp", "quality": quality});
@@ -261,7 +261,7 @@ impl Browser {
         from_base64(told["data"].as_str().unwrap_or_default())
     }
 
-    /// What has gone wrong in the page: errors, and what its policy has refused.
+    /// Returns the errors in the page's log, those of its content security policy included.
     #[track_caller]
     pub fn complaints(&self) -> Vec<String> {
         let told = self.ask("POST", "/se/log", Some(&json!({"type": "browser"})));
@@ -276,7 +276,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // What was to be seen when it went wrong; the answer may be an error as well.
+            // Saves a screenshot of the failed test's page. The driver may answer with an error.
             let told = self.http.try_ask(
                 "GET",
                 &format!("/session/{}/screenshot", self.session),
@@ -290,12 +290,12 @@ impl Drop for Browser {
             }
         }
         let path = format!("/session/{}", self.session);
-        // It ends with the driver's process group otherwise.
+        // If this request fails, the browser ends with the driver's process group.
         let _ = self.http.try_ask("DELETE", &path, None);
     }
 }
 
-/// Base 64 as RFC 4648 has it; what is none of its letters is passed over.
+/// Decodes base 64 (RFC 4648), and skips characters that are not in its alphabet.
 fn from_base64(text: &str) -> Vec<u8> {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let place = |byte: u8| LETTERS.iter().position(|it| *it == byte);

@@ -21,13 +21,13 @@ pub struct Identity {
 #[derive(Debug)]
 pub struct Certs {
     _folder: Folder,
-    /// The authority everything below is signed by.
+    /// The authority that signed the certificates below.
     pub ca: PathBuf,
-    /// An authority that has signed nothing.
+    /// An authority that has signed no certificate.
     pub foreign_ca: PathBuf,
     /// For `localhost`, 127.0.0.1 and ::1.
     pub server: Identity,
-    /// For a name that nothing here has.
+    /// For a host name that no server of the tests has.
     pub elsewhere: Identity,
     /// A client's, common name `app`.
     pub client: Identity,

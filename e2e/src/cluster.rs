@@ -5,18 +5,18 @@ use crate::proxy::Settings;
 use crate::server::Server;
 use crate::wait;
 
-/// A primary and its read-only replicas, caught up when it is handed out. `@@server_id` tells them
-/// apart: the primary's is 1, the first replica's 2, and so on.
+/// A primary and its read-only replicas. The replicas have caught up when a test gets the cluster. `@@server_id` tells
+/// the servers apart: the primary's is 1, the first replica's 2, and so on.
 #[derive(Debug)]
 pub struct Cluster {
     /// Takes writes.
     pub primary: Server,
-    /// Follow it.
+    /// They follow the primary.
     pub replicas: Vec<Server>,
 }
 
 impl Cluster {
-    /// A primary and so many replicas of a product.
+    /// Starts a primary and this number of replicas of a product.
     pub fn start(product: Product, replicas: u32) -> Self {
         Self::start_with(product, replicas, &[])
     }
@@ -43,7 +43,7 @@ impl Cluster {
         cluster
     }
 
-    /// A server that nobody follows.
+    /// A cluster of one server without replicas.
     pub(crate) fn alone(primary: Server) -> Self {
         Self {
             primary,
@@ -51,8 +51,8 @@ impl Cluster {
         }
     }
 
-    /// Has `SELECT name FROM d.whoami` tell who answers: `primary`, `replica1` and so on. Schema `d` gets
-    /// what these statements make, too.
+    /// Makes the table that `SELECT name FROM d.whoami` reads the answering server's name from: `primary`, `replica1`
+    /// and so on. Runs these statements in schema `d`, too.
     pub fn tell_apart(&self, statements: &[&str]) {
         let mut root = self.primary.root();
         root.run("CREATE DATABASE d");
@@ -76,12 +76,12 @@ impl Cluster {
         self.primary.product
     }
 
-    /// The primary's position: all that it has executed.
+    /// The primary's GTID position: everything that the primary has executed.
     pub fn position(&self) -> String {
         self.primary.root().value(position(self.product()))
     }
 
-    /// Waits until every replica has what the primary has.
+    /// Waits until every replica has executed everything that the primary has executed.
     pub fn wait_caught_up(&self) {
         let position = self.position();
         for replica in &self.replicas {
@@ -89,17 +89,17 @@ impl Cluster {
         }
     }
 
-    /// Stops a replica's replication: it goes on serving what it has.
+    /// Stops a replica's replication. The replica still serves the data that it has.
     pub fn stop_replication(&self, replica: usize) {
         stop_replication(&self.replicas[replica]);
     }
 
-    /// Starts it again.
+    /// Starts a replica's replication again.
     pub fn start_replication(&self, replica: usize) {
         start_replication(&self.replicas[replica]);
     }
 
-    /// Has a replica execute each transaction so many seconds after the primary did; 0: at once.
+    /// Makes a replica execute each transaction this number of seconds after the primary; 0: at once.
     pub fn delay(&self, replica: usize, seconds: u32) {
         let server = &self.replicas[replica];
         stop_replication(server);
@@ -112,8 +112,8 @@ impl Cluster {
 }
 
 impl Settings {
-    /// The settings of most tests in front of a cluster: backends `primary`, `replica1`, `replica2`
-    /// and so on in their roles, looked at often.
+    /// The settings of most tests with a cluster: backends `primary`, `replica1`, `replica2` and so on with their
+    /// roles, and short probe intervals.
     pub fn of_cluster(cluster: &Cluster) -> Self {
         let primary = [("name", "\"primary\"")];
         let settings = Self::default()
@@ -163,7 +163,7 @@ pub fn follow(replica: &Server, port: u16) {
     }
 }
 
-/// Lets only replication write to a server (and on MariaDB whoever has READ ONLY ADMIN, as `app` has).
+/// Lets only replication write to a server. (On MariaDB, an account with READ ONLY ADMIN writes as well; `app` has it.)
 pub fn set_read_only(server: &Server) {
     server.root().run(match server.product.is_mariadb() {
         true => "SET GLOBAL read_only = 1",
@@ -171,7 +171,7 @@ pub fn set_read_only(server: &Server) {
     });
 }
 
-/// Has a server take writes.
+/// Makes a server accept writes.
 pub fn take_writes(server: &Server) {
     server.root().run(match server.product.is_mariadb() {
         true => "SET GLOBAL read_only = 0",
@@ -187,7 +187,7 @@ fn stop_replication(replica: &Server) {
     });
 }
 
-/// Returns when it is connected.
+/// Starts replication, and returns when the replica is connected to its primary.
 fn start_replication(replica: &Server) {
     let is_mariadb = replica.product.is_mariadb();
     replica.root().run(match is_mariadb {
@@ -197,7 +197,7 @@ fn start_replication(replica: &Server) {
     wait_connected(replica);
 }
 
-/// Waits until a replica is connected to its primary. It has reached an empty position without that.
+/// Waits until a replica is connected to its primary. The wait for an empty position does not need a connection.
 fn wait_connected(replica: &Server) {
     wait::until("a replica is connected", wait::SOON, || {
         is_connected(replica)
@@ -206,7 +206,7 @@ fn wait_connected(replica: &Server) {
 
 /// Whether a replica is connected to its primary.
 pub(crate) fn is_connected(replica: &Server) -> bool {
-    /// Where `Slave_IO_Running` and `Replica_IO_Running` stand.
+    /// The columns `Slave_IO_Running` and `Replica_IO_Running`.
     const IO_RUNNING: usize = 10;
     let status = match replica.product.is_mariadb() {
         true => "SHOW SLAVE STATUS",

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry's: takes spans and metrics by OTLP over HTTP, and reads them by the published schema.
+//! An OpenTelemetry collector: receives spans and metrics by OTLP over HTTP, and decodes them by the published schema.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -41,17 +41,17 @@ struct State {
 }
 
 impl Collector {
-    /// One on any port.
+    /// Starts a collector on any port.
     pub fn start() -> Self {
         Self::on(free_port())
     }
 
-    /// One on this port.
+    /// Starts a collector on this port.
     pub fn on(port: u16) -> Self {
         Self::listen(port, None)
     }
 
-    /// One on any port, over TLS with this certificate.
+    /// Starts a collector on any port, over TLS with this certificate.
     pub fn secured(identity: &Identity) -> Self {
         Self::listen(free_port(), Some(server_config(identity)))
     }
@@ -85,27 +85,27 @@ impl Collector {
         }
     }
 
-    /// What the proxy is told.
+    /// The address of this collector for the proxy's setting.
     pub fn endpoint(&self) -> String {
         format!("{}://127.0.0.1:{}", self.scheme, self.port)
     }
 
-    /// Answers with this status from now on.
+    /// Answers every request with this status from now on.
     pub fn answer_with(&self, status: u16) {
         self.state.status.store(status, Ordering::Relaxed);
     }
 
-    /// Answers nobody from now on.
+    /// Answers no request from now on.
     pub fn fall_silent(&self) {
         self.state.is_silent.store(true, Ordering::Relaxed);
     }
 
-    /// Every span so far.
+    /// All spans received so far.
     pub fn spans(&self) -> Vec<Span> {
         locked(&self.state.spans).clone()
     }
 
-    /// The same, once there are so many.
+    /// All spans, once this number of them has arrived.
     pub fn wait_for(&self, count: usize) -> Vec<Span> {
         wait::until(&format!("{count} spans have come"), wait::SOON, || {
             locked(&self.state.spans).len() >= count
@@ -113,17 +113,17 @@ impl Collector {
         self.spans()
     }
 
-    /// Every message with metrics so far.
+    /// All messages with metrics received so far.
     pub fn metrics(&self) -> Vec<ResourceMetrics> {
         locked(&self.state.metrics).clone()
     }
 
-    /// The services that have sent spans, each as often as it has.
+    /// The services that have sent spans, with one entry for each resource in a message.
     pub fn services(&self) -> Vec<String> {
         locked(&self.state.services).clone()
     }
 
-    /// The heads of requests, with small letters.
+    /// The heads of all requests, in lower case.
     pub fn requests(&self) -> Vec<String> {
         locked(&self.state.requests).clone()
     }
@@ -132,7 +132,7 @@ impl Collector {
 impl Drop for Collector {
     fn drop(&mut self) {
         self.state.has_ended.store(true, Ordering::Relaxed);
-        // So that it looks.
+        // Wakes the listener.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -158,7 +158,7 @@ impl State {
             if self.has_ended.load(Ordering::Relaxed) {
                 return;
             }
-            // A pause between two looks at what the test wants.
+            // The pause between two checks of the flag that the test sets.
             thread::sleep(std::time::Duration::from_millis(20));
         }
         let status = self.status.load(Ordering::Relaxed);
@@ -208,12 +208,12 @@ fn server_config(identity: &Identity) -> Arc<ServerConfig> {
     Arc::new(config.expect("they fit together"))
 }
 
-/// An attribute of a span, as text; empty: it has none.
+/// An attribute of a span, as text; empty if the span does not have it.
 pub fn attribute(span: &Span, key: &str) -> String {
     text_of(&span.attributes, key)
 }
 
-/// The value of a key among attributes, as text; empty: it is not there.
+/// The value of a key among attributes, as text; empty if the key is missing.
 pub fn text_of(attributes: &[KeyValue], key: &str) -> String {
     let found = attributes.iter().find(|it| it.key == key);
     match found

@@ -1,5 +1,5 @@
-//! Clients that read beside the client of a scenario, so that several reads are in flight at once: the proxy
-//! then puts reads on shared lanes, theirs and the scenario's.
+//! Clients that read beside the client of a scenario, so that several reads are in flight at once. The proxy then puts
+//! their reads and the scenario's reads on shared lanes.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::raw::{Address, Login, RawConn, Shape};
 use crate::server::Server;
 use crate::wait::SOON;
 
-/// The schema they read.
+/// The schema that the companions read.
 const SCHEMA: &str = "companions";
 
-/// How many there are.
+/// The number of companions.
 const COUNT: u32 = 3;
 
-/// Some clients with one read each in flight.
+/// Clients with one read in flight each.
 #[derive(Debug)]
 pub struct Companions(Vec<Companion>);
 
@@ -27,7 +27,7 @@ struct Companion {
 }
 
 impl Companions {
-    /// Logs them in.
+    /// Logs the companions in.
     pub fn connect(product: Product, address: &Address) -> Self {
         make_table(product);
         let login = Login::app().schema(SCHEMA).collation(product.collation());
@@ -40,8 +40,8 @@ impl Companions {
         Self((1..=COUNT).map(companion).collect())
     }
 
-    /// Each sends its read, unless it still waits for the reply to the one before: while the scenario's client
-    /// is pinned there may be no connection for it.
+    /// Sends each companion's read, unless its previous read has no reply yet: while the scenario's client is pinned,
+    /// the companion may have no connection.
     pub fn read(&mut self) {
         for companion in &mut self.0 {
             companion.send();
@@ -68,7 +68,7 @@ impl Companion {
         self.is_waiting = true;
     }
 
-    /// Its own row comes.
+    /// Waits for the reply, and checks that it has the companion's own row.
     fn finish(&mut self) {
         if std::mem::take(&mut self.is_waiting) {
             let reply = self.conn.reply(Shape::Results);
@@ -80,7 +80,7 @@ impl Companion {
     }
 }
 
-/// Makes the table that they read, once for each product.
+/// Makes the table that the companions read, once for each product.
 fn make_table(product: Product) {
     static MADE: Mutex<Vec<Product>> = Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);

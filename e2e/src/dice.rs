@@ -5,7 +5,7 @@
 pub struct Dice(u64);
 
 impl Dice {
-    /// One that begins with `seed`; neighbouring seeds have nothing in common.
+    /// A generator that begins with `seed`. Neighbouring seeds give unrelated numbers.
     pub fn new(seed: u64) -> Self {
         let mut dice = Self(seed);
         dice.next();
@@ -22,12 +22,12 @@ impl Dice {
         self.roll(n) == 0
     }
 
-    /// One of these.
+    /// Returns one of these items.
     pub fn pick<'a, T: ?Sized>(&mut self, items: &[&'a T]) -> &'a T {
         items[self.index(items.len())]
     }
 
-    /// An index into something of this length.
+    /// An index into a list of this length.
     pub fn index(&mut self, length: usize) -> usize {
         let length = u64::try_from(length).expect("a length fits");
         usize::try_from(self.roll(length)).expect("it is below the length")

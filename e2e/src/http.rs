@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::raw::{TlsChoice, tls_config};
 
-/// Somebody who asks by HTTP.
+/// A client that sends HTTP requests.
 #[derive(Clone, Debug)]
 pub struct Http {
     address: SocketAddr,
@@ -19,19 +19,19 @@ pub struct Http {
     tls: bool,
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Debug)]
 pub struct Answer {
     /// Its status.
     pub status: u16,
     /// Its headers, with small letters.
     pub headers: Vec<(String, String)>,
-    /// What follows them.
+    /// The body.
     pub body: Vec<u8>,
 }
 
 impl Http {
-    /// Asks there, and says no more than it must.
+    /// A client of this port, which sends the required headers only.
     pub fn new(port: u16) -> Self {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], port)),
@@ -40,26 +40,26 @@ impl Http {
         }
     }
 
-    /// At another address, which is called by that.
+    /// Connects to another address, and names it in the header `Host`.
     pub fn at(mut self, address: std::net::IpAddr) -> Self {
         self.address.set_ip(address);
         let host = self.address.to_string();
         self.header("host", &host)
     }
 
-    /// With one more header, or another value of it.
+    /// Adds a header, or replaces its value.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(other, _)| other != name);
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// As a user with a password, both base 64 already: `user:password`.
+    /// Logs in with a user and a password, `user:password`, encoded in base 64 already.
     pub fn basic(self, base64: &str) -> Self {
         self.header("authorization", &format!("Basic {base64}"))
     }
 
-    /// Over TLS, whatever the certificate.
+    /// Uses TLS, and accepts any certificate.
     pub fn over_tls(mut self) -> Self {
         self.tls = true;
         self
@@ -90,10 +90,10 @@ impl Http {
         }
     }
 
-    /// The same, which may fail.
+    /// The answer to a request, which may fail.
     ///
     /// # Errors
-    /// The connection's.
+    /// The connection's errors.
     pub fn try_ask(&self, method: &str, path: &str, body: Option<&str>) -> io::Result<Answer> {
         let mut text = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         for (name, value) in &self.headers {
@@ -107,10 +107,10 @@ impl Http {
         self.send(text.as_bytes())
     }
 
-    /// The answer to these bytes.
+    /// Sends these bytes, and returns the answer.
     ///
     /// # Errors
-    /// The connection's.
+    /// The connection's errors.
     pub fn send(&self, bytes: &[u8]) -> io::Result<Answer> {
         let stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
@@ -125,7 +125,7 @@ impl Http {
 }
 
 fn exchange(mut stream: impl Read + Write, bytes: &[u8]) -> io::Result<Answer> {
-    // Who is refused may be told before all has been heard.
+    // The server may answer a refused request before it has read all of it.
     let sent = stream.write_all(bytes).and_then(|()| stream.flush());
     let mut reader = BufReader::new(stream);
     let answer = Answer::read(&mut reader);
@@ -136,10 +136,10 @@ fn exchange(mut stream: impl Read + Write, bytes: &[u8]) -> io::Result<Answer> {
 }
 
 impl Answer {
-    /// Reads one.
+    /// Reads one answer.
     ///
     /// # Errors
-    /// The connection's, or what it says is no HTTP.
+    /// The connection's errors, or that the bytes are not HTTP.
     pub fn read(reader: &mut impl BufRead) -> io::Result<Self> {
         let odd = || io::Error::other("this is no HTTP");
         let mut line = String::new();
@@ -192,7 +192,7 @@ impl Answer {
         }
     }
 
-    /// What an error says.
+    /// The text of the error in the answer.
     #[track_caller]
     pub fn complaint(&self) -> String {
         self.json()["error"]["message"]

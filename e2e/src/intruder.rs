@@ -1,5 +1,6 @@
-//! A second client that runs a statement between any two of the first one's, over the one backend
-//! connection that both share: whatever the first left on it or expects of it meets the other's.
+//! A second client that runs a statement between any two statements of the first client, over the one backend
+//! connection that both clients share. State or replies that the first session leaves on the connection reach the
+//! second session.
 
 use std::time::Duration;
 
@@ -8,15 +9,15 @@ use crate::raw::{Address, Execute, Login, Param, RawConn, Shape, Transcript, com
 use crate::server::Server;
 use crate::wait::SOON;
 
-/// How long its statement may take before the first client goes on: the first is pinned then, and
-/// the statement waits until it no longer is.
+/// How long a statement of the intruder may take before the first client goes on. The first client is pinned then, and
+/// the intruder's statement waits until the pin ends.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The schema it lives in; not the first client's.
+/// The schema of the intruder, which the first client does not use.
 const SCHEMA: &str = "intruder";
 
-/// What it says, over and over. It changes all that is easily mistaken for another session's, looks
-/// at its own, and does nothing that pins.
+/// The statements that the intruder repeats. They change state that a proxy can easily mix up between sessions, read
+/// the intruder's own state, and do not pin.
 const STATEMENTS: &[&str] = &[
     "SET NAMES latin1",
     "SET sql_mode = 'ANSI', time_zone = '-07:00', group_concat_max_len = 17, sql_safe_updates = 1",
@@ -44,7 +45,7 @@ const STATEMENTS: &[&str] = &[
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
 ];
 
-/// Its statements' replies on a connection that nobody shares: the first time, and any later time.
+/// The replies to the intruder's statements on an unshared connection: in the first round, and in any later round.
 #[derive(Clone, Debug)]
 pub struct Expected([Vec<Transcript>; 2]);
 
@@ -59,7 +60,7 @@ pub struct Intruder {
 }
 
 impl Intruder {
-    /// Makes its schema and notes what it sees without anybody between.
+    /// Makes the intruder's schema, and records the replies without a proxy.
     pub fn prepare(server: &Server) -> Expected {
         let mut root = server.root();
         root.run(&format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}"));
@@ -84,7 +85,7 @@ impl Intruder {
         expected
     }
 
-    /// Logs in where the first client will.
+    /// Logs in at the first client's address.
     pub fn connect(product: Product, address: &Address, expected: Expected) -> Self {
         let mut conn = log_in(product, address);
         Self {
@@ -96,7 +97,7 @@ impl Intruder {
         }
     }
 
-    /// Runs one statement, or lets it wait where the connection is not to be had.
+    /// Runs one statement. If the connection is not free, the statement stays pending.
     pub fn intrude(&mut self) {
         if self.waiting && !self.conn.is_answered_within(Duration::ZERO) {
             return;
@@ -110,7 +111,7 @@ impl Intruder {
         }
     }
 
-    /// True when a statement of its has to wait. Some, such as SHOW WARNINGS, need no backend.
+    /// Whether a statement of the intruder has to wait. Some, such as SHOW WARNINGS, need no backend.
     pub fn is_kept_out(&mut self) -> bool {
         (0..3).any(|_| {
             self.intrude();
@@ -118,13 +119,13 @@ impl Intruder {
         })
     }
 
-    /// Waits until it has run a statement.
+    /// Waits until the intruder has run a statement.
     pub fn wait_let_in(&mut self) {
         self.intrude();
         self.finish();
     }
 
-    /// Reads the reply it waits for, and compares it.
+    /// Reads the pending reply, and compares it with the expected one.
     pub fn finish(&mut self) {
         if !std::mem::take(&mut self.waiting) {
             return;
@@ -143,7 +144,7 @@ impl Intruder {
         self.turns += 1;
     }
 
-    /// How many statements it has run.
+    /// How many statements the intruder has run.
     pub fn turns(&self) -> usize {
         self.turns
     }
@@ -154,7 +155,7 @@ fn log_in(product: Product, address: &Address) -> RawConn {
     RawConn::connect(address, &login).unwrap_or_else(|error| panic!("the intruder: {error}"))
 }
 
-/// Its statements as commands, one prepared statement among them.
+/// The intruder's statements as commands, one prepared statement among them.
 fn payloads(conn: &mut RawConn) -> Vec<Vec<u8>> {
     let sql = "SELECT ? + 1, @@sql_mode FROM numbers WHERE n = ?";
     let id = conn.unrecorded(|conn| conn.prepare(sql)).statement();

@@ -13,17 +13,17 @@ use crate::server::Server;
 use restoring::{leave_alone, restore};
 use state::{State, servers};
 
-/// Clusters and single servers that wait for their next test. More would take memory that nobody uses.
+/// The largest number of clusters and single servers that wait for their next test. More would only take memory.
 const WAITING_MAX: usize = 8;
 
-/// Those that wait, the one that has waited longest first.
+/// The waiting clusters. The first has waited longest.
 static WAITING: Mutex<Vec<Used>> = Mutex::new(Vec::new());
 
-/// A cluster lent to one test. When the test has failed its servers are stopped, and their folders are kept.
+/// A cluster leased to one test. If the test fails, its servers are stopped, and their folders are kept.
 #[derive(Debug)]
 pub struct Leased(Option<Used>);
 
-/// A cluster, and what its servers were like when it was started.
+/// A cluster, and the state of its servers at their start.
 #[derive(Debug)]
 struct Used {
     cluster: Cluster,
@@ -31,7 +31,7 @@ struct Used {
     states: Vec<State>,
 }
 
-/// What a cluster is started with. A test gets one of the kind that it asks for.
+/// The parameters that a cluster is started with. A test gets a cluster of the kind that it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kind {
     product: Product,
@@ -64,14 +64,14 @@ impl Kind {
 }
 
 impl Cluster {
-    /// A primary and so many replicas of a product, without schemas, in the state in which [`Cluster::start`] hands
-    /// them out; no replica: a server as [`Server::start`] hands it out. A test may change anything, and end servers.
-    /// If the change cannot be undone, the next test starts its own servers.
+    /// A primary and this number of replicas of a product, without schemas, in the same state as a cluster of
+    /// [`Cluster::start`]. Without replicas: a server in the same state as one of [`Server::start`]. A test may change
+    /// anything, and end servers. If the change cannot be undone, the next test starts its own servers.
     pub fn lease(product: Product, replicas: u32) -> Leased {
         Self::lease_with(product, replicas, &[])
     }
 
-    /// The same with more options for the command lines of its servers.
+    /// Like [`Self::lease`], with more options for the command lines of its servers.
     pub fn lease_with(product: Product, replicas: u32, options: &[&str]) -> Leased {
         let kind = Kind::of(product, replicas, options);
         while let Some(mut used) = Used::take(&kind) {
@@ -84,13 +84,13 @@ impl Cluster {
 }
 
 impl Server {
-    /// A server without options of its own, as [`Server::start`] hands it out, but for counters such as those of
-    /// SHOW GLOBAL STATUS. Nobody else uses it. A test may change anything, as with [`Cluster::lease`].
+    /// A server without more options, as [`Server::start`] returns it, but counters such as those of SHOW GLOBAL STATUS
+    /// may differ. No other test uses it meanwhile. A test may change anything, as with [`Cluster::lease`].
     pub fn lease(product: Product) -> LeasedServer {
         Self::lease_with(product, &[])
     }
 
-    /// The same with other values of global variables. They get theirs back before the next test.
+    /// Like [`Self::lease`], with other values of global variables, which are restored before the next test.
     pub fn lease_set(product: Product, variables: &[(&str, &str)]) -> LeasedServer {
         let server = Self::lease(product);
         let mut root = server.root();
@@ -100,13 +100,13 @@ impl Server {
         server
     }
 
-    /// The same with options. If it writes a binary log, the log begins anew.
+    /// Like [`Self::lease`], with options. If the server writes a binary log, the log begins anew.
     pub fn lease_with(product: Product, options: &[&str]) -> LeasedServer {
         LeasedServer(Cluster::lease_with(product, 0, options))
     }
 }
 
-/// A single server lent to one test.
+/// A single server leased to one test.
 #[derive(Debug)]
 pub struct LeasedServer(Leased);
 
@@ -152,7 +152,7 @@ impl Drop for Leased {
         waiting.extend(self.0.take());
         let too_many = waiting.len().saturating_sub(WAITING_MAX);
         let given_up: Vec<Used> = waiting.drain(..too_many).collect();
-        // Ending servers takes a while.
+        // Ending servers takes a while, so the lock is released first.
         drop(waiting);
         drop(given_up);
     }

@@ -8,12 +8,12 @@
 //!   a conversation held directly and one held through the proxy can be compared byte by byte. It
 //!   shares no code with the proxy: it is the oracle.
 //! - [`page`] reads the manual.
-//! - [`browser::Browser`] is a real one, without a window.
-//! - [`http::Http`] asks by HTTP, as plainly as can be.
-//! - [`scripted::Scripted`] is a server that says what it is told to, for what no real one says.
-//! - [`Site`] is a place to connect to; a scenario is a function over it, and
+//! - [`browser::Browser`] is a real browser without a window.
+//! - [`http::Http`] sends plain HTTP requests.
+//! - [`scripted::Scripted`] is a server that follows a script, for behaviour that no real server shows.
+//! - [`Site`] is a place to connect to. A scenario is a function that takes a site, and
 //!   [`everywhere`] runs it directly, then through transparent, pooled and scripted proxies.
-//! - [`sized`] and [`chosen`] tell what each change is checked for from what is left to the night.
+//! - [`sized`] and [`chosen`] separate the checks of each change from the checks of the night.
 #![allow(clippy::panic)] // a harness tells what went wrong by panicking
 
 pub mod browser;

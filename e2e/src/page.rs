@@ -30,7 +30,7 @@ pub fn section<'a>(text: &'a str, heading: &str) -> Option<&'a str> {
     rest.get(..end)
 }
 
-/// Whether a line is as the page has it, where `…` stands for any text.
+/// Whether a line matches the page's line, in which `…` stands for any text.
 pub fn is_like(line: &str, page: &str) -> bool {
     let mut parts = page.split('…');
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {

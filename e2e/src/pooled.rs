@@ -1,4 +1,4 @@
-//! The pooled proxies that tests share: few backend connections, so that sessions have to.
+//! The pooled proxies that tests share: they have so few backend connections that sessions must share them.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
@@ -22,14 +22,14 @@ impl Settings {
         Self::in_front_of([server]).sharing(server.product, connections_max)
     }
 
-    /// The same in front of a relay to the server.
+    /// Like [`Self::pooled`], in front of a relay to the server.
     pub fn pooled_behind(relay: &Relay, product: Product, connections_max: i32) -> Self {
         Self::default()
             .backend(relay.tcp())
             .sharing(product, connections_max)
     }
 
-    /// Sessions share connections, of accounts that `product` has.
+    /// Lets sessions share connections, with accounts of `product`.
     pub fn sharing(self, product: Product, connections_max: i32) -> Self {
         let settings = self
             .set("workers", 1)
@@ -53,8 +53,8 @@ impl Settings {
             })
     }
 
-    /// The same with TLS on the backend's side, clients examined by a hash, and credentials of
-    /// their own for the backend.
+    /// Like [`Self::pooled`], with TLS to the backend, password hashes for the clients' logins, and separate
+    /// credentials for the backend.
     fn pooled_over_tls(server: &Server, connections_max: i32) -> Self {
         let certs = Certs::shared();
         let settings = Self::pooled(server, connections_max)
@@ -93,12 +93,12 @@ fn tls(user: &str) -> (&'static str, &'static str) {
     ("tls", demand)
 }
 
-/// Which kind of the shared pooled proxies.
+/// The kinds of shared pooled proxies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Two backend connections.
     Two,
-    /// Two backend connections over TLS, by accounts of the backend's own.
+    /// Two backend connections over TLS, with separate accounts for the backend.
     TwoOverTls,
     /// One backend connection.
     One,
@@ -118,10 +118,10 @@ impl Turn {
     }
 }
 
-/// How many proxies of one kind are started at most; a test beyond that waits for one of them.
+/// The largest number of proxies of one kind. A test that needs another one waits for a free one.
 const EACH_MAX: usize = 4;
 
-/// A shared pooled proxy, held alone: the pins of another test would take its connections away.
+/// A shared pooled proxy that one test holds alone: pins of another test would take its connections.
 #[derive(Debug)]
 pub struct Held {
     /// The proxy.
@@ -142,11 +142,11 @@ impl Shared {
         }
     }
 
-    /// Takes it for a test, unless another test has it.
+    /// Takes the proxy for a test, unless another test has it.
     fn try_hold(&'static self, settings: impl FnOnce() -> Settings) -> Option<Held> {
         let turn = match self.turn.try_lock() {
             Ok(turn) => turn,
-            // A test that failed in its turn says so itself.
+            // The test that panicked while it held the proxy reports its failure itself.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
@@ -170,7 +170,7 @@ pub fn pooled(product: Product, which: Turn) -> Held {
 /// Longer than all tests together hold a proxy.
 const HELD_FOR: Duration = Duration::from_secs(3600);
 
-/// What the intruder sees in front of the shared server.
+/// The replies that the intruder expects in front of the shared server.
 pub(crate) fn expected(product: Product) -> Expected {
     static EXPECTED: [OnceLock<Expected>; 3] = [const { OnceLock::new() }; 3];
     EXPECTED[product.row()]

@@ -1,5 +1,5 @@
-//! Child processes: started with their output in a file, stopped by pid, and never left behind —
-//! not even by a test process that is killed, nor by the servers kept in statics.
+//! Child processes: started with their output in a file, stopped by pid, and always ended, even if the test process is
+//! killed, and even for servers kept in statics.
 
 use std::fs::File;
 use std::io::Write;
@@ -28,7 +28,7 @@ impl Process {
         Self::start_with_input(name, command, log)
     }
 
-    /// Like [`Self::start`], with the standard input the command has.
+    /// Like [`Self::start`], with the standard input of `command`.
     pub fn start_with_input(name: &str, mut command: Command, log: &Path) -> Self {
         let output = File::options()
             .create(true)
@@ -53,7 +53,7 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.expect("a child has a pid");
-        // A child that has ended already is a zombie until waited for; the signal is then moot.
+        // A child that has ended is a zombie until the test waits for it. A signal to it has no effect.
         let _ = kill_process(pid, signal);
     }
 
@@ -62,7 +62,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if the child has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("a child can be waited for")
     }
@@ -79,7 +79,7 @@ impl Process {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The lines of it that are whole.
+    /// The complete lines of the log.
     pub fn log_lines(&self) -> Vec<String> {
         written::lines(&self.log)
     }
@@ -115,10 +115,10 @@ impl Drop for Process {
     }
 }
 
-/// Where folders are made: in memory if there is plenty of room, else in the system's temporary folder.
+/// Where folders are made: in memory if it has enough room, else in the system's temporary folder.
 fn place() -> &'static Path {
     const MEMORY: &str = "/dev/shm";
-    /// The servers of all tests that run at once take less.
+    /// More than the folders of all tests that run at once take.
     const ROOM_BYTES: u64 = 8 << 30;
     static PLACE: OnceLock<PathBuf> = OnceLock::new();
     PLACE.get_or_init(|| {
@@ -138,7 +138,7 @@ pub struct Folder(PathBuf);
 impl Folder {
     /// Makes one; `kind` becomes part of its name.
     pub fn new(kind: &str) -> Self {
-        // Short: Unix sockets live in it, and their paths hold 107 bytes.
+        // The name is short because Unix sockets are in this folder, and their paths hold 107 bytes.
         let folder = tempfile::Builder::new()
             .prefix(&format!("pf-{kind}-"))
             .tempdir_in(place())
@@ -177,8 +177,8 @@ impl Drop for Folder {
     }
 }
 
-/// Reads what was started and made; when this process is gone, however it went, kills and removes
-/// what is left. Rust drops no statics, hence a process of its own behind a pipe.
+/// Reads the pids and folders of this test process. When the test process has ended, kills and removes the ones that
+/// are left. Rust does not drop statics, so this is a separate process that reads from a pipe.
 const JANITOR: &str = r#"
 trap '' INT TERM HUP
 pids=' ' dirs=' '

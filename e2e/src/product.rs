@@ -50,7 +50,7 @@ impl Product {
             .into_iter()
             .find(|path| path.exists())
             .unwrap_or_else(|| missing(program));
-        // Built against a newer libc than the system's: it brings its own, loader and all.
+        // The program needs a newer libc than the system's, so it is run with the unpacked loader and libraries.
         let mut command = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"));
         command
             .arg("--library-path")
@@ -60,7 +60,7 @@ impl Product {
         command
     }
 
-    /// The folder of MariaDB's own test suite, unpacked; of the same version as what is installed.
+    /// The folder of MariaDB's own test suite, unpacked. It has the version of the installed MariaDB.
     pub fn suite() -> PathBuf {
         cache().join("mariadb-test/usr/share/mysql/mysql-test")
     }
@@ -91,7 +91,7 @@ impl Product {
         command
     }
 
-    /// The accounts whose logins a proxy that knows their passwords can answer.
+    /// The accounts whose logins the proxy can answer if it knows their passwords.
     pub fn answerable(self) -> &'static [(&'static str, &'static str)] {
         const OTHER: &str = "another password";
         match self {
@@ -124,7 +124,7 @@ impl Product {
         }
     }
 
-    /// The hash by which a proxy may examine clients that have this password, if it has one.
+    /// The password's hash, with which a proxy can check clients' logins, if the product has one.
     pub(crate) fn hash(self, password: &str) -> Option<String> {
         let sha1 = |bytes: &[u8]| digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes);
         let twice = sha1(sha1(password.as_bytes()).as_ref());
@@ -133,7 +133,7 @@ impl Product {
         (!password.is_empty()).then(|| format!("*{hex}"))
     }
 
-    /// The id of the collation that utf8mb4 has unless told otherwise.
+    /// The id of utf8mb4's default collation.
     pub fn collation(self) -> u16 {
         match self {
             Self::MariaDb | Self::MariaDbNext => 45,
@@ -150,7 +150,7 @@ impl Product {
         }
     }
 
-    /// The folder it was unpacked to; none when it is installed.
+    /// The folder that the product was unpacked to; none if it is installed.
     fn root(self) -> Option<PathBuf> {
         match self {
             Self::MariaDb => None,
@@ -166,10 +166,10 @@ impl Product {
         }
     }
 
-    /// The server program with the options without which it would not find its own files.
+    /// The server program with the options that it needs to find its own files.
     ///
-    /// Its temporary files are in the folder around: a MariaDB that starts removes those of every
-    /// other that shares the folder.
+    /// Its temporary files are in a folder of its own, because a starting MariaDB removes the temporary files of every
+    /// other server that shares the folder.
     pub(crate) fn server_at_home(self, data: &Path) -> Command {
         let around = data.parent().expect("it has a name");
         let mut command = self.server();
@@ -184,7 +184,7 @@ impl Product {
         command
     }
 
-    /// A program that starts the server, which finds its own files.
+    /// A program that starts the server with the paths of its own files.
     pub fn server_program(self, folder: &Path) -> PathBuf {
         let command = self.server();
         if self.root().is_none() {
@@ -207,7 +207,7 @@ impl Product {
         program
     }
 
-    /// The options without which an unpacked server would not find its own files.
+    /// The options that an unpacked server needs to find its own files.
     fn home(self) -> Vec<String> {
         let Some(root) = self.root() else {
             return Vec::new();
@@ -231,7 +231,7 @@ impl Product {
         }
     }
 
-    /// What `--version` says, fit for a folder's name.
+    /// The output of `--version`, in a form for a folder's name.
     pub(crate) fn version(self) -> String {
         let output = self.server().arg("--version").output();
         let output = output.expect("the server program runs");
@@ -250,7 +250,7 @@ impl Product {
             command.args(["--initialize-insecure", "--innodb-redo-log-capacity=8M"]);
             return run_to_the_end(command, Stdio::null());
         }
-        // What mariadb-install-db does, without its assumptions about where programs are.
+        // These are the steps of mariadb-install-db, without its assumptions about the paths of programs.
         let mut sql = String::from("CREATE DATABASE mysql;\nUSE mysql;\n");
         sql += "SET @auth_root_socket=NULL;\n";
         for part in ["system_tables", "performance_tables", "system_tables_data"] {
@@ -276,8 +276,8 @@ impl Product {
         let _ = std::fs::remove_file(&script);
     }
 
-    /// The options every server is started with: small and fast. What is committed outlives a
-    /// killed server, as the tests expect, if not a machine without power.
+    /// The options that every server is started with, for small memory and speed. Committed data survives a killed
+    /// server, as the tests expect, but perhaps not a loss of power.
     pub(crate) fn options(self) -> Vec<&'static str> {
         let mut options = vec![
             "--skip-name-resolve",
@@ -288,9 +288,10 @@ impl Product {
             "--secure-file-priv=",
             "--character-set-server=utf8mb4",
             "--log-bin-trust-function-creators=ON",
-            // A reply tells whether its statement was slow, which is the machine's affair.
+            // Replies have a flag for slow statements, which would depend on the machine's load.
             "--long-query-time=31536000",
-            // And whether it used an index, which would follow statistics that a thread makes after a while.
+            // Replies also have a flag for missing indexes. It would depend on statistics that a thread renews after a
+            // while.
             "--innodb-stats-auto-recalc=OFF",
             "--innodb-buffer-pool-size=64M",
             "--innodb-flush-log-at-trx-commit=2",
@@ -299,7 +300,7 @@ impl Product {
             "--performance-schema=ON",
             "--performance-schema-instrument=%=OFF",
             "--performance-schema-max-table-instances=200",
-            // A start writes all of the memory that these have: a third of its time.
+            // At its start a server writes all of the memory of these tables, which takes a third of the start's time.
             "--performance-schema-digests-size=200",
             "--performance-schema-max-memory-classes=0",
             "--performance-schema-events-statements-history-long-size=0",
@@ -315,7 +316,7 @@ impl Product {
         ];
         options.extend(match self {
             Self::MySql => &[
-                // These threads take two thirds of what a server costs that nobody asks anything.
+                // These threads take two thirds of the processor time of an idle server.
                 "--innodb-log-writer-threads=OFF",
                 "--mysqlx=OFF",
                 "--disable-log-bin",
@@ -337,11 +338,11 @@ impl Product {
         options
     }
 
-    /// What a new data folder is told first: the accounts of the tests.
+    /// The first statements in a new data folder: they make the accounts of the tests.
     pub(crate) fn accounts(self) -> Vec<String> {
         let mut sql = match self {
             Self::MySql => vec!["INSTALL COMPONENT 'file://component_query_attributes'".into()],
-            // Anonymous users would win over `app@%` on localhost.
+            // Without this, anonymous users would match before `app@%` on localhost.
             _ => vec![
                 "DELETE FROM mysql.global_priv WHERE user = ''".into(),
                 "FLUSH PRIVILEGES".into(),
@@ -417,7 +418,7 @@ impl Product {
     }
 }
 
-/// Where `provision.sh` unpacked servers, and where data folders are kept to be copied.
+/// The folder to which `provision.sh` unpacked servers, and which holds the prepared data folders.
 pub fn cache() -> PathBuf {
     match (
         std::env::var_os("PILOTFISH_CACHE"),
@@ -429,8 +430,8 @@ pub fn cache() -> PathBuf {
     }
 }
 
-/// What the unpacked programs preload: the library of `nap/`, if the tests run under it. Any other
-/// library needs the system's libc and would not fit to theirs.
+/// The value of LD_PRELOAD for the unpacked programs: the library of `nap/`, if the tests run under it. Any other
+/// library needs the system's libc, which does not fit the programs' own.
 fn preload() -> String {
     let inherited = std::env::var("LD_PRELOAD").unwrap_or_default();
     let mut libraries = inherited.split([':', ' ']);

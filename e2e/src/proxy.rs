@@ -15,10 +15,10 @@ use crate::wait;
 
 const STOPS_WITHIN: Duration = wait::SOON;
 
-/// No address.
+/// An empty list of addresses.
 const NOWHERE: [&str; 0] = [];
 
-/// A configuration file in the making.
+/// The settings of a configuration file.
 #[derive(Clone, Debug)]
 pub struct Settings {
     set: Vec<(String, String)>,
@@ -34,8 +34,8 @@ impl Default for Settings {
             set: Vec::new(),
             tables: Vec::new(),
         };
-        // As in production, but that tests need not wait: drain short, probes often, an error at once without
-        // a backend; and that a busy machine may take its time.
+        // The settings of production, except for short tests: a short drain, frequent probes, an error at once without
+        // a backend. Other timeouts are long enough for a busy machine.
         settings
             .set("workers", 2)
             .set("timeout_drain", "3s")
@@ -46,7 +46,7 @@ impl Default for Settings {
             .set("script.time_max", "60s")
             .set("balance.slow_start", "0s")
             .set("balance.timeout_backend_wait", "0s")
-            // Relays cut what they recognise in clear.
+            // Relays look for statements in unencrypted bytes.
             .set("backend_tls.get_server_public_key", true)
             .set("log.level", "debug")
     }
@@ -74,13 +74,13 @@ impl Settings {
         self.account_with(user, &[("password", &format!("{password:?}"))])
     }
 
-    /// Adds an account with settings of your own, values in TOML.
+    /// Adds an account with more settings, values in TOML.
     pub fn account_with(self, user: &str, more: &[(&str, &str)]) -> Self {
         self.table("account", "user", user, more)
     }
 
-    /// Opens the admin port there, for `root` with the password `all` and `look` with the password `some`;
-    /// not that for HTTP.
+    /// Opens the admin port on this port, for `root` with the password `all` and `look` with the password `some`. The
+    /// HTTP port stays closed.
     pub fn admin_on(self, port: u16) -> Self {
         let address = format!("127.0.0.1:{port}");
         self.set("admin.address", [address.as_str()])
@@ -90,7 +90,7 @@ impl Settings {
             .admin_account("look", "some")
     }
 
-    /// Opens the HTTP port there, for the users of the admin port, which is closed.
+    /// Opens the HTTP port on this port, for the users of the admin port, which is closed.
     pub fn http_on(self, port: u16) -> Self {
         let address = format!("127.0.0.1:{port}");
         self.admin_on(port)
@@ -98,7 +98,7 @@ impl Settings {
             .set("http.address", [address.as_str()])
     }
 
-    /// Adds a user of the admin port who may look.
+    /// Adds a user of the admin port with read access.
     pub fn admin_account(self, user: &str, password: &str) -> Self {
         let password = format!("{password:?}");
         self.table("admin_account", "user", user, &[("password", &password)])
@@ -119,7 +119,7 @@ impl Settings {
         self.table("rule", "name", name, more)
     }
 
-    /// The same with other settings for a rule, which must be there.
+    /// Replaces the settings of a rule, which must exist.
     pub fn replaced_rule(mut self, name: &str, more: &[(&str, &str)]) -> Self {
         let key = format!("{name:?}");
         let is_meant = |(table, settings): &(&str, Vec<(String, String)>)| {
@@ -131,7 +131,7 @@ impl Settings {
         self
     }
 
-    /// Forgets the accounts.
+    /// Removes the accounts.
     pub(crate) fn without_accounts(mut self) -> Self {
         self.tables.retain(|(name, _)| *name != "account");
         self
@@ -152,7 +152,7 @@ impl Settings {
         self
     }
 
-    /// What outages are outlasted with as the program has it by default.
+    /// Gives the settings for outages the program's default values.
     pub fn outages_by_default(mut self) -> Self {
         let changed = [
             "health.probe_interval",
@@ -242,7 +242,7 @@ impl<const N: usize> From<[&str; N]> for Value {
     }
 }
 
-/// A running proxy. Dropping it sends SIGTERM and checks that it ends well.
+/// A running proxy. When it is dropped, it gets SIGTERM, and its clean end is checked.
 #[derive(Debug)]
 pub struct Proxy {
     process: Process,
@@ -260,7 +260,7 @@ impl Proxy {
         Self::launch(folder, port, &["--config".as_ref(), config.as_os_str()])
     }
 
-    /// The same without any privilege of root, where the tests have them.
+    /// Like [`Self::start`], without the privileges of root that the tests may have.
     pub fn start_without_privileges(settings: &Settings) -> Self {
         let unprivileged = || {
             let mut command = Command::new("setpriv");
@@ -283,7 +283,7 @@ impl Proxy {
         }
     }
 
-    /// Starts it with a command line of your own; `{port}` in it becomes a free port's number.
+    /// Starts the proxy with this command line; `{port}` in it becomes a free port's number.
     pub fn start_with(arguments: &[&str]) -> Self {
         let port = free_port();
         let arguments = arguments
@@ -304,7 +304,7 @@ impl Proxy {
             .args(arguments)
             .env("NOTIFY_SOCKET", ready.path())
             .current_dir(folder.path())
-            // As a terminal's, which says nothing and does not end: whoever reads it waits.
+            // Standard input is open and silent, as a terminal's is: a program that reads it waits.
             .stdin(Stdio::piped());
         let mut process = Process::start_with_input("pilotfish", command, &folder.join("log"));
         ready.wait(&mut process);
@@ -315,7 +315,7 @@ impl Proxy {
         }
     }
 
-    /// Runs it with a command line that makes it end; how it ended and what it wrote.
+    /// Runs the proxy with a command line that makes it end. Returns its exit status and its output.
     pub fn run_to_the_end(arguments: &[&str]) -> (ExitStatus, String) {
         let folder = Folder::new("proxy");
         let mut command = Command::new(program());
@@ -325,12 +325,12 @@ impl Proxy {
         (status, process.log())
     }
 
-    /// Where clients connect.
+    /// The address for clients.
     pub fn tcp(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.port).into()
     }
 
-    /// Where clients connect, for a [`RawConn`].
+    /// The address for clients, as a [`RawConn`] takes it.
     pub fn address(&self) -> Address {
         self.tcp().into()
     }
@@ -346,7 +346,7 @@ impl Proxy {
         self.connect_as(&Login::app())
     }
 
-    /// Connects as told.
+    /// Connects with this login.
     #[track_caller]
     pub fn connect_as(&self, login: &Login) -> RawConn {
         match RawConn::connect(&self.address(), login) {
@@ -355,7 +355,7 @@ impl Proxy {
         }
     }
 
-    /// Writes new settings and tells it to read them; the log tells what becomes of it.
+    /// Writes new settings and makes the proxy reload them. The log has the result of the reload.
     pub fn reload(&self, settings: &Settings) {
         self.write_settings(&with_listen(settings, self.port).to_toml());
         self.signal(Signal::HUP);
@@ -381,17 +381,17 @@ impl Proxy {
         &mut self.process
     }
 
-    /// Everything it has logged.
+    /// The whole log.
     pub fn log(&self) -> String {
         self.process.log()
     }
 
-    /// The lines of it that are whole.
+    /// The complete lines of the log.
     pub fn log_lines(&self) -> Vec<String> {
         self.process.log_lines()
     }
 
-    /// The last lines of it.
+    /// The last lines of the log.
     pub fn log_tail(&self) -> String {
         self.process.log_tail()
     }
@@ -406,7 +406,7 @@ impl Proxy {
         let start = Instant::now();
         let what = format!("the log has {words:?}");
         wait::for_some(&what, wait::SOON, || {
-            // Say what there is instead before the wait gives up.
+            // Prints the log before the wait gives up.
             if start.elapsed() > wait::SOON - Duration::from_secs(1) {
                 panic!("no line with {words:?}\n{}", self.log_tail());
             }
@@ -414,20 +414,20 @@ impl Proxy {
         })
     }
 
-    /// Waits until the log tells of an event: a line whose field `kind` is this and that contains each of
-    /// `fields`, such as `backend="db1"` or a name alone. Returns the line.
+    /// Waits until the log has an event: a line whose field `kind` has this value and that contains each of `fields`,
+    /// such as `backend="db1"` or a name alone. Returns the line.
     #[track_caller]
     pub fn wait_event(&self, kind: &str, fields: &[&str]) -> String {
         let kind = format!("kind={kind:?}");
         self.wait_logged(&[&[&*kind], fields].concat())
     }
 
-    /// How often the log tells of an event of this kind.
+    /// How many events of this kind the log has.
     pub fn count_events(&self, kind: &str) -> usize {
         self.log().matches(&format!("kind={kind:?}")).count()
     }
 
-    /// Panics when the program has.
+    /// Panics if the proxy has panicked.
     pub fn assert_sound(&self) {
         let log = self.log();
         let panicked = panic_in(&log);
@@ -438,12 +438,12 @@ impl Proxy {
         );
     }
 
-    /// SIGTERM, and waits for a clean end.
+    /// Sends SIGTERM, and waits for a clean end.
     pub fn stop(mut self) {
         self.end();
     }
 
-    /// SIGKILL: it has no time to write anything down.
+    /// Sends SIGKILL: the proxy has no time to write files or logs.
     pub fn kill(mut self) {
         self.process.signal(Signal::KILL);
         self.process.wait_ended(STOPS_WITHIN);
@@ -476,11 +476,11 @@ impl Drop for Proxy {
     }
 }
 
-/// What a failed test says when the proxy has panicked. The program that runs the tests knows these words: such a
-/// failure is never called flaky.
+/// The message of a failed test if the proxy has panicked. The program that runs the tests searches for these words,
+/// and never calls such a failure flaky.
 const PANICKED: &str = "the proxy panicked";
 
-/// The line of a log that tells of a panic.
+/// The line of a log that reports a panic.
 fn panic_in(log: &str) -> Option<&str> {
     let mut lines = log.lines();
     lines.find(|line| line.contains("panicked at") || line.contains("ERROR panic"))

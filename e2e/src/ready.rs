@@ -21,7 +21,7 @@ impl Ready {
     pub fn bind(folder: &Path) -> Self {
         let path = folder.join("notify");
         let socket = UnixDatagram::bind(&path).expect("the folder is writable");
-        // Some programs become another user.
+        // Some programs change their user, so everybody may open the folder and write to the socket.
         for (path, mode) in [(folder, 0o755), (&*path, 0o666)] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it is ours");
         }
@@ -31,7 +31,7 @@ impl Ready {
         Self { socket, path }
     }
 
-    /// Where it is.
+    /// The path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }

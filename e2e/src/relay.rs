@@ -1,39 +1,39 @@
-//! A relay between the proxy and a server: it counts what passes and cuts the line where it is told.
+//! A relay between the proxy and a server: counts round trips, and cuts connections at a chosen point.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where a line is cut.
+/// Where a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Before the statement reaches the server.
     Unsent,
-    /// Once the server has answered, before its answer reaches the proxy.
+    /// After the server has answered, before its answer reaches the proxy.
     Unanswered,
-    /// Behind the first piece of the server's answer.
+    /// After the first piece of the server's answer.
     PartlyAnswered,
-    /// Behind an error instead of the server's answer, with this number and sequence id.
+    /// After an error in place of the server's answer, with this number and sequence id.
     Farewell(u16, u8),
-    /// Nowhere: an error with this number is the answer to the statement, which has to be the first in its write and
-    /// does not reach the server. What is behind it in the write does.
+    /// No cut: the relay answers the statement with this error number. The statement must be the first in its write,
+    /// and does not reach the server. The rest of the write does.
     Denied(u16),
-    /// Behind a request for a file of the client, instead of the server's answer.
+    /// After a request for a file of the client, in place of the server's answer.
     AskFile(&'static str),
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The statement with this text in it is the next to be cut.
+    /// The next cut, and the text in the statement that it is for.
     plan: Option<(Cut, Vec<u8>)>,
-    /// How often the proxy spoke after the server had.
+    /// How many round trips there were: how often the proxy sent bytes after the server had.
     turns: usize,
     server_spoke: bool,
     cuts: usize,
 }
 
-/// A relay. Lines last until either side closes, or until they are cut.
+/// A relay. Its connections last until either side closes them, or until they are cut.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -66,22 +66,22 @@ impl Relay {
         }
     }
 
-    /// Where it is.
+    /// The relay's address.
     pub fn tcp(&self) -> SocketAddr {
         self.address
     }
 
-    /// Cuts the line on which the next statement with this text in it is sent.
+    /// Cuts the connection on which the next statement with this text in it is sent.
     pub fn cut(&self, cut: Cut, text: &str) {
         lock(&self.state).plan = Some((cut, text.as_bytes().to_vec()));
     }
 
-    /// Lines cut so far.
+    /// How many connections were cut so far.
     pub fn cuts(&self) -> usize {
         lock(&self.state).cuts
     }
 
-    /// Round trips so far: how often the proxy spoke after the server had.
+    /// Round trips so far: how often the proxy sent bytes after the server had.
     pub fn round_trips(&self) -> usize {
         lock(&self.state).turns
     }
@@ -90,7 +90,7 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // Wakes the listener, so that it sees the flag.
+        // Wakes the listener, which then reads the flag.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -104,7 +104,7 @@ struct Line {
     proxy: TcpStream,
     server: TcpStream,
     relay: Arc<Mutex<State>>,
-    /// What is to be done with the server's next piece.
+    /// How the next piece from the server is cut.
     pending: Mutex<Option<Cut>>,
 }
 
@@ -124,7 +124,7 @@ impl Line {
         std::thread::spawn(move || back.back());
     }
 
-    /// What the proxy says.
+    /// Passes the proxy's bytes to the server.
     fn there(&self) {
         pass(&self.proxy, &self.server, |piece| {
             let mut relay = lock(&self.relay);
@@ -153,7 +153,7 @@ impl Line {
         self.close();
     }
 
-    /// What the server says.
+    /// Passes the server's bytes to the proxy.
     fn back(&self) {
         pass(&self.server, &self.proxy, |_| {
             let mut relay = lock(&self.relay);
@@ -193,10 +193,10 @@ impl Line {
     }
 }
 
-/// What becomes of a piece, and of the line behind it.
+/// How a piece is passed, and whether the connection goes on.
 enum Pass {
     On,
-    /// Without so many bytes in front.
+    /// On, without this number of bytes at its begin.
     Behind(usize),
     Last,
     Not,

@@ -1,4 +1,4 @@
-//! How much a run checks: what each change must pass, or all that is checked at night.
+//! How much a run checks: the checks for each change, or all checks, at night.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ pub fn is_nightly() -> bool {
     *NIGHTLY.get_or_init(|| std::env::var_os(VARIABLE).is_some_and(|value| value == "nightly"))
 }
 
-/// The size of a test: one for each change, another at night.
+/// The size of a test: `each_change` for a change, `nightly` at night.
 pub fn sized<T>(each_change: T, nightly: T) -> T {
     match is_nightly() {
         true => nightly,
@@ -20,11 +20,11 @@ pub fn sized<T>(each_change: T, nightly: T) -> T {
     }
 }
 
-/// The seed that `PILOTFISH_SEED` gives, or `known`, with which a run is known to be clean. It is printed, so that
-/// a run can be repeated.
+/// The seed in the variable `PILOTFISH_SEED`, or `known`, a seed with which the test is known to pass. It is printed,
+/// so that a run can be repeated.
 ///
 /// # Panics
-/// The variable is no number.
+/// The variable is not a number.
 pub fn seed(known: u64) -> u64 {
     let given = std::env::var("PILOTFISH_SEED").ok();
     let seed = given.map_or(known, |text| {
@@ -35,8 +35,8 @@ pub fn seed(known: u64) -> u64 {
     seed
 }
 
-/// The variants of a test called `name` that this run plays: at night all of them, else always the same one, chosen
-/// by the name.
+/// The variants of a test called `name` that this run plays. At night: all. Else: one variant, always the same, which
+/// the name selects.
 pub fn chosen<'a, T>(name: &str, variants: &'a [T]) -> &'a [T] {
     if is_nightly() {
         return variants;

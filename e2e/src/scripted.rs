@@ -35,7 +35,7 @@ impl Scripted {
                 let script = Arc::clone(&script);
                 std::thread::spawn(move || {
                     let mut dialogue = Dialogue::new(stream);
-                    // An error is the other side's going away: a script's normal end.
+                    // An error means that the other side has closed, which is a script's normal end.
                     let _ = script(&mut dialogue);
                     dialogue.close();
                 });
@@ -48,7 +48,7 @@ impl Scripted {
         }
     }
 
-    /// Where it is.
+    /// The server's address.
     pub fn tcp(&self) -> SocketAddr {
         self.address
     }
@@ -62,7 +62,7 @@ impl Scripted {
 impl Drop for Scripted {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // Wakes the listener, so that it sees the flag.
+        // Wakes the listener, which then reads the flag.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -80,7 +80,7 @@ pub const SCRAMBLE: &[u8; 20] = b"abcdefghijklmnopqrst";
 
 impl Dialogue {
     fn new(stream: TcpStream) -> Self {
-        // A script whose other side hangs must not hang the test.
+        // If the other side hangs, the script must not make the test hang.
         let limit = Some(Duration::from_secs(30));
         stream.set_read_timeout(limit).expect("it is not zero");
         stream.set_nodelay(true).expect("TCP has it");
@@ -105,7 +105,7 @@ impl Dialogue {
         self.send_bytes(&bytes)
     }
 
-    /// Reads a packet; the next one sent follows it.
+    /// Reads a packet. The next packet that is sent follows its sequence id.
     pub fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut header = [0; 4];
         self.stream.read_exact(&mut header)?;
@@ -121,7 +121,7 @@ impl Dialogue {
         self.greet_with(plugin, capability::USUAL | 1)
     }
 
-    /// Sends a greeting with capabilities of your own.
+    /// Sends a greeting with these capabilities.
     pub fn greet_with(&mut self, plugin: &str, capabilities: u64) -> io::Result<()> {
         let capabilities = capabilities.to_le_bytes();
         let mut body = vec![10];
@@ -143,7 +143,7 @@ impl Dialogue {
         self.send(&body)
     }
 
-    /// Greets and lets anybody in; what the client answered.
+    /// Sends a greeting and accepts any client. Returns the client's response.
     pub fn welcome(&mut self) -> io::Result<Vec<u8>> {
         self.greet("mysql_native_password")?;
         let response = self.read()?;
@@ -165,14 +165,14 @@ impl Dialogue {
         self.send(&body)
     }
 
-    /// Sends a result with one column named `name` and these rows, by CLIENT_DEPRECATE_EOF's
-    /// rules, up to but not with its end.
+    /// Sends a result with one column named `name` and these rows, by CLIENT_DEPRECATE_EOF's rules, without the
+    /// result's end.
     pub fn send_rows(&mut self, name: &str, rows: &[&str]) -> io::Result<()> {
         self.send(&[1])?;
         self.send_rows_after_count(name, rows)
     }
 
-    /// Like [`Self::send_rows`], where the number of columns has been sent already.
+    /// Like [`Self::send_rows`], if the number of columns has already been sent.
     pub fn send_rows_after_count(&mut self, name: &str, rows: &[&str]) -> io::Result<()> {
         let mut column = Vec::new();
         for text in ["def", "", "", "", name, ""] {
@@ -189,7 +189,7 @@ impl Dialogue {
         self.send(&[0xFE, 0, 0, 2, 0, 0, 0])
     }
 
-    /// Answers everything with OK until the client leaves.
+    /// Answers every command with OK until the client disconnects.
     pub fn answer_with_ok(&mut self) -> io::Result<()> {
         loop {
             if self.read()?.first() == Some(&1) {
@@ -205,7 +205,7 @@ impl Dialogue {
         while matches!(self.stream.read(&mut sink), Ok(count) if count > 0) {}
     }
 
-    /// Closes with a reset instead of a farewell.
+    /// Closes the connection without an error packet.
     pub fn close(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }

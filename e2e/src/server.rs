@@ -18,10 +18,10 @@ use crate::wait;
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const STOPS_WITHIN: Duration = Duration::from_secs(60);
 
-/// A running server. Killed on drop: its data is worth nothing.
+/// A running server. When it is dropped, it is killed, because its data is not needed any more.
 #[derive(Debug)]
 pub struct Server {
-    /// What it is.
+    /// The server's product.
     pub product: Product,
     process: Process,
     folder: Folder,
@@ -40,8 +40,8 @@ impl Server {
         Self::start(Product::MySql, &[])
     }
 
-    /// The one server of `product` that all tests of this process share. Nobody may stop it,
-    /// change its global variables, or count its connections.
+    /// The one server of `product` that all tests of this process share. A test must not stop it, change its global
+    /// variables, or count its connections.
     pub fn shared(product: Product) -> &'static Self {
         static MARIADB: OnceLock<Server> = OnceLock::new();
         static MARIADB_NEXT: OnceLock<Server> = OnceLock::new();
@@ -54,12 +54,12 @@ impl Server {
         cell.get_or_init(|| Self::start(product, &["--log-bin=binlog", "--server-id=1"]))
     }
 
-    /// Starts one with more options for its command line.
+    /// Starts a server with more options for its command line.
     pub fn start(product: Product, options: &[&str]) -> Self {
         let template = template(product);
         let folder = Folder::new(product.name());
         copy_folder(template, &folder.join("data"));
-        // A copy of an UUID would make two servers one.
+        // With a copied UUID, two servers would have the same identity.
         let _ = std::fs::remove_file(folder.join("data/auto.cnf"));
         let mut all = tls_options();
         all.extend(options.iter().map(|&option| option.to_owned()));
@@ -123,7 +123,7 @@ impl Server {
         &self.process
     }
 
-    /// Whether its process is there.
+    /// Whether the server's process is running.
     pub fn is_running(&mut self) -> bool {
         self.process.ended().is_none()
     }
@@ -140,7 +140,7 @@ impl Server {
         self.process.wait_ended(STOPS_WITHIN);
     }
 
-    /// Starts it again, on the same port and data, after [`Self::kill`] or [`Self::shut_down`].
+    /// Starts the server again, on the same port and data, after [`Self::kill`] or [`Self::shut_down`].
     pub fn start_again(&mut self) {
         self.process = launch(self.product, &self.folder, self.port, &self.options);
         self.wait_ready();
@@ -151,7 +151,7 @@ impl Server {
         self.process.log_tail()
     }
 
-    /// Forgets what it has written into its log.
+    /// Empties the server's log.
     pub(crate) fn empty_log(&self) {
         self.process.empty_log();
     }
@@ -174,7 +174,7 @@ fn launch(product: Product, folder: &Folder, port: u16, options: &[String]) -> P
     } else {
         "127.0.0.1"
     };
-    // MySQL does not take back a --skip-name-resolve.
+    // MySQL has no option that undoes --skip-name-resolve, so defaults that `options` sets are left out.
     let mut defaults = product.options();
     defaults.retain(|default| {
         let name = default.split('=').next().unwrap_or_default();
@@ -200,14 +200,14 @@ fn tls_options() -> Vec<String> {
     ]
 }
 
-/// Below those that Linux gives to whoever connects, unless it is told otherwise.
+/// Ports below those that Linux by default gives to connecting sockets.
 const PORTS: Range<u16> = 12_000..32_000;
 
-/// A port of the loopback that nobody has at this moment, nor was given to anybody before. Nor is it given
-/// to whoever connects: a server that is away for a while would find its port taken.
+/// A port of the loopback that is free and was not returned before. Linux does not give it to connecting sockets, which
+/// could otherwise take the port of a server that is stopped for a while.
 pub fn free_port() -> u16 {
     static NEXT: OnceLock<AtomicU64> = OnceLock::new();
-    // Other processes begin elsewhere.
+    // Each process begins with another port.
     let next = NEXT.get_or_init(|| AtomicU64::new(u64::from(std::process::id()) * 997));
     let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     loop {
@@ -224,7 +224,7 @@ pub fn has_ipv6() -> bool {
     TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
 }
 
-/// The prepared data folder of a product: made once per version, kept outside the repository.
+/// The prepared data folder of a product. It is made once per version, outside the repository.
 fn template(product: Product) -> &'static Path {
     static MARIADB: OnceLock<PathBuf> = OnceLock::new();
     static MARIADB_NEXT: OnceLock<PathBuf> = OnceLock::new();
@@ -265,7 +265,7 @@ fn make_template(product: Product, done: &Path) {
     }
     drop(root);
     server.shut_down();
-    // Whole or not at all: another process may be doing the same.
+    // The folder is renamed when it is complete, because another process may make it at the same time.
     let beside = done.with_extension(std::process::id().to_string());
     std::fs::create_dir_all(done.parent().expect("it is in a folder")).expect("writable");
     copy_folder(&data, &beside);

@@ -1,6 +1,6 @@
-//! Scenarios and where they are played: directly, through the transparent proxy with TLS on neither, either and
-//! both sides, through a script, and through pooled proxies, one of them with reads on shared lanes. What a client
-//! sees must be the same everywhere.
+//! Scenarios and the places where they are played: directly; through the transparent proxy, with TLS on neither, either
+//! and both sides; through a script; and through pooled proxies, one of them with reads on shared lanes. A client must
+//! see the same at every place.
 //!
 //! A change is checked at five places: directly, and at one each of the transparent, scripted and pooled places,
 //! always the same one for a scenario, and with companions that read. At night all ten are played.
@@ -29,39 +29,39 @@ pub enum Way {
     Scripted,
 }
 
-/// Where a scenario cannot be the same, by nature, and why.
+/// The places where a scenario cannot give the same result, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Except {
-    /// Through a pooled proxy.
+    /// Why it is not played through a pooled proxy.
     pub pooled: Option<&'static str>,
-    /// Through a script.
+    /// Why it is not played through a script.
     pub scripted: Option<&'static str>,
-    /// Why it is not played through a script where clients take turns.
+    /// Why it is not played through a script in pooled sessions.
     pub pooled_scripted: Option<&'static str>,
     /// Why it is not played beside clients that read on lanes.
     pub companions: Option<&'static str>,
 }
 
 impl Except {
-    /// Not through a pooled proxy.
+    /// Skips pooled proxies.
     pub fn pooled(self, why: &'static str) -> Self {
         let pooled = Some(why);
         Self { pooled, ..self }
     }
 
-    /// Not through a script.
+    /// Skips scripts.
     pub fn scripted(self, why: &'static str) -> Self {
         let scripted = Some(why);
         Self { scripted, ..self }
     }
 
-    /// Not beside clients that read on lanes.
+    /// Skips the companions, clients that read on lanes.
     pub fn companions(self, why: &'static str) -> Self {
         let companions = Some(why);
         Self { companions, ..self }
     }
 
-    /// The same where clients take turns.
+    /// Skips scripts in pooled sessions.
     pub fn pooled_scripted(self, why: &'static str) -> Self {
         let pooled_scripted = Some(why);
         Self {
@@ -78,9 +78,9 @@ pub struct Site {
     pub server: &'static Server,
     /// The proxy in front of it, if any.
     pub proxy: Option<&'static Proxy>,
-    /// How that proxy, or none, connects clients.
+    /// How the proxy connects clients; direct if there is none.
     pub way: Way,
-    /// Where clients connect.
+    /// The address for clients.
     pub address: Address,
     /// Whether clients use TLS.
     pub tls: bool,
@@ -93,12 +93,12 @@ pub struct Site {
 }
 
 impl Site {
-    /// How `app` logs in here.
+    /// The login of `app` at this site.
     pub fn login(&self) -> Login {
         self.dress(Login::app()).schema(&self.schema)
     }
 
-    /// How another account logs in here.
+    /// The login of another account at this site.
     pub fn login_as(&self, user: &str) -> Login {
         self.dress(Login::user(user))
     }
@@ -109,7 +109,7 @@ impl Site {
         self.connect_as(&self.login())
     }
 
-    /// Connects as told.
+    /// Connects with this login.
     #[track_caller]
     pub fn connect_as(&self, login: &Login) -> RawConn {
         match RawConn::connect(&self.address, login) {
@@ -118,7 +118,7 @@ impl Site {
         }
     }
 
-    /// The product at the end of the line.
+    /// The product of the server.
     pub fn product(&self) -> Product {
         self.server.product
     }
@@ -133,7 +133,7 @@ impl Site {
         self.proxy.map(Proxy::log_tail).unwrap_or_default()
     }
 
-    /// While a client is pinned nobody else gets its backend connection.
+    /// Checks that no other client gets the backend connection, because a client is pinned.
     #[track_caller]
     pub fn assert_pinned(&self) {
         let kept_out = self.intruder().map(|mut intruder| intruder.is_kept_out());
@@ -147,7 +147,7 @@ impl Site {
         }
     }
 
-    /// A client that is no longer pinned lets others in.
+    /// Checks that another client gets the backend connection, because no client is pinned.
     pub fn assert_unpinned(&self) {
         if let Some(mut intruder) = self.intruder() {
             intruder.wait_let_in();
@@ -180,12 +180,12 @@ impl Site {
     }
 }
 
-/// A client that has panicked tells why itself.
+/// If a client has panicked, its test reports that.
 fn lock<T>(client: &Mutex<T>) -> MutexGuard<'_, T> {
     client.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A scenario on its way from place to place.
+/// A scenario that is played at one place after the other.
 struct Tour<'a, F> {
     product: Product,
     name: &'a str,
@@ -252,12 +252,12 @@ enum Tls {
     On,
 }
 
-/// A schema's name holds 64 characters.
+/// The name of a scenario's schema. Such a name holds at most 64 characters.
 fn schema(name: &str) -> String {
     format!("t_{}", &name[..name.len().min(60)])
 }
 
-/// For work on the scenarios themselves: no proxy at all.
+/// Whether to play without any proxy. This helps when scenarios are written.
 fn only_directly() -> bool {
     std::env::var_os("PILOTFISH_E2E_DIRECT").is_some()
 }
@@ -308,7 +308,7 @@ const SIDES: [(Tls, Tls); 4] = [
     (Tls::On, Tls::On),
 ];
 
-/// A connection for each client, or clients that take turns.
+/// The transcripts through a script: with a connection for each client, and in pooled sessions.
 fn through_scripts(
     tour: &Tour<'_, impl Fn(&Site) -> Transcript>,
     except: Except,
@@ -371,9 +371,8 @@ fn beside_companions(tour: &Tour<'_, impl Fn(&Site) -> Transcript>, direct: &Tra
     held.proxy.assert_sound();
 }
 
-/// Plays a scenario directly and through a pooled proxy with a single backend connection, where an
-/// intruder runs a statement of its own before every command of the scenario's clients, and
-/// compares what they saw.
+/// Plays a scenario directly, and through a pooled proxy with one backend connection, where an intruder runs a
+/// statement before each command of the scenario's clients. Compares what the clients saw.
 pub fn shared(product: Product, name: &str, scenario: impl Fn(&Site) -> Transcript) {
     let tour = Tour {
         product,
@@ -388,7 +387,7 @@ pub fn shared(product: Product, name: &str, scenario: impl Fn(&Site) -> Transcri
     }
     let held = pooled(product, Turn::One);
     let proxied = tour.play_intruded(Way::Pooled, Some(held.proxy));
-    // How a user variable's column is declared shows whether others have used the name.
+    // The declaration of a user variable's column depends on whether other sessions have used the name.
     let (direct, proxied) = (direct.of_values(), proxied.of_values());
     direct.assert_same(&proxied, "over one connection, with an intruder");
     held.proxy.assert_sound();

@@ -1,5 +1,4 @@
-//! A session as a list of steps: so that the same session can be held twice, at two places, and be
-//! compared step by step.
+//! A session as a list of steps, so that the same session can be played at two places and compared step by step.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,9 +13,9 @@ use crate::raw::{
 pub enum Step {
     /// A statement over the text protocol.
     Query(Vec<u8>),
-    /// Several, all sent before the first reply is read.
+    /// Several statements, all sent before the first reply is read.
     Queries(Vec<Vec<u8>>),
-    /// COM_STMT_PREPARE; the steps below know the statement by this number.
+    /// COM_STMT_PREPARE. Later steps refer to the statement by this number.
     Prepare(usize, String),
     /// COM_STMT_EXECUTE.
     Execute(Execution),
@@ -40,9 +39,9 @@ pub enum Step {
     ResetConnection,
     /// COM_CHANGE_USER.
     ChangeUser(Login),
-    /// Every session variable, but those that differ by nature.
+    /// Reads every session variable, except those that always differ.
     Variables,
-    /// Whether CONNECTION_ID() is the greeting's.
+    /// Whether CONNECTION_ID() equals the id in the greeting.
     ConnectionId,
     /// COM_QUIT, and a new connection.
     Reconnect(Login),
@@ -51,29 +50,29 @@ pub enum Step {
 /// COM_STMT_EXECUTE, as a step.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Which statement.
+    /// The number of the statement.
     pub statement: usize,
     /// Its parameters.
     pub values: Vec<Value>,
-    /// Whether the parameters' types are sent along.
+    /// Whether the parameters' types are sent.
     pub types: Types,
-    /// Whether its rows come at once.
+    /// How the rows are sent.
     pub rows: Rows,
 }
 
 /// Whether types are sent along with parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types {
-    /// They are.
+    /// The types are sent.
     Sent,
-    /// The server knows them from the time before.
+    /// The types are not sent: the server knows them from the previous execution.
     Known,
 }
 
-/// How rows are wanted.
+/// How a result's rows are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// At once.
+    /// All at once.
     AtOnce,
     /// By COM_STMT_FETCH.
     ByCursor,
@@ -133,7 +132,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// What there is to know of a login.
+/// Describes a login.
 pub fn described(login: &Login) -> String {
     format!(
         "as {} to {:?}, capabilities {:#x}, collation {}, TLS {}, compression {}",
@@ -161,9 +160,9 @@ impl fmt::Display for Shown<'_> {
 #[derive(Debug)]
 pub struct Player {
     address: Address,
-    /// None once it is closed; the next reconnect opens it again.
+    /// None after it was closed. The next reconnect opens a new one.
     conn: Option<RawConn>,
-    /// Ids of what was prepared since the session began.
+    /// Ids of the statements prepared in this session.
     statements: HashMap<usize, u32>,
 }
 
@@ -182,7 +181,7 @@ impl Player {
         self.conn.as_mut()
     }
 
-    /// Plays one step; what was sent and received.
+    /// Plays one step. Returns the packets that were sent and received.
     pub fn play(&mut self, step: &Step) -> Transcript {
         if let Step::Reconnect(login) = step {
             return self.reconnect(login);
@@ -215,7 +214,7 @@ impl Player {
     fn act(&mut self, conn: &mut RawConn, step: &Step) -> std::io::Result<()> {
         match step {
             Step::Query(sql) => exchange(conn, command::QUERY, sql).map(drop),
-            // The numbers of compressed frames begin anew with every command: one at a time then.
+            // The numbers of compressed frames begin anew with each command, so the statements are sent one by one.
             Step::Queries(all) if conn.is_compressed() => all
                 .iter()
                 .try_for_each(|sql| exchange(conn, command::QUERY, sql).map(drop)),
@@ -290,7 +289,7 @@ impl Player {
         execute.payload(conn)
     }
 
-    /// A statement's id; for one that is not there, an id that nothing has.
+    /// A statement's id. If the statement was not prepared: an id that no statement has.
     fn id(&self, statement: usize) -> u32 {
         let nobodys = 1_000_000_000 + u32::try_from(statement).expect("few statements");
         let known = self.statements.get(&statement);
@@ -326,8 +325,8 @@ fn exchange(conn: &mut RawConn, byte: u8, argument: &[u8]) -> std::io::Result<Re
     conn.try_reply(Shape::Results)
 }
 
-/// Session variables that differ from session to session and from moment to moment. The number of
-/// warnings is the statement's before, which for a proxy may be one of its own.
+/// Session variables that differ between sessions or change with time. The warning count is that of the previous
+/// statement, which may be one of the proxy's own statements.
 const DIFFER_BY_NATURE: &[&str] = &[
     "pseudo_thread_id",
     "timestamp",
@@ -345,7 +344,7 @@ const DIFFER_BY_NATURE: &[&str] = &[
     "last_gtid",
 ];
 
-/// Notes every session variable in the transcript, but those that differ by nature.
+/// Records every session variable in the transcript, except those that always differ.
 pub fn note_variables(conn: &mut RawConn) -> std::io::Result<()> {
     let reply = conn.unrecorded(|conn| {
         conn.send_query("SHOW SESSION VARIABLES")?;

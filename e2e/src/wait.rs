@@ -1,11 +1,11 @@
-//! Waiting for events, bounded: a condition is asked again with a growing pause until it holds.
+//! Waits for events with a time limit: asks for a condition again, with growing pauses, until it is true.
 
 use std::time::{Duration, Instant};
 
-/// The bound for things that should happen at once, on a machine that may be busy.
+/// The time limit for events that should happen at once, on a machine that may be busy.
 pub const SOON: Duration = Duration::from_secs(60);
 
-/// Asks until the answer is `Some`; panics, naming `what`, when `limit` has passed.
+/// Asks until the answer is `Some`. Panics, naming `what`, after `limit`.
 #[track_caller]
 pub fn for_some<T>(what: &str, limit: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
@@ -23,7 +23,7 @@ pub fn for_some<T>(what: &str, limit: Duration, mut ask: impl FnMut() -> Option<
     }
 }
 
-/// Asks until the answer is `true`; panics, naming `what`, when `limit` has passed.
+/// Asks until the answer is `true`. Panics, naming `what`, after `limit`.
 #[track_caller]
 pub fn until(what: &str, limit: Duration, mut ask: impl FnMut() -> bool) {
     for_some(what, limit, || ask().then_some(()));

@@ -1,4 +1,4 @@
-//! Files that somebody else is writing.
+//! Files that another process is writing.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::wait;
 
-/// A file's lines so far; none where there is no such file. What stands behind the last line's end is no line
-/// yet: its writer may be in the middle of it.
+/// A file's complete lines; none if there is no such file. Text behind the last line's end is left out, because its
+/// writer may be in the middle of a line.
 pub fn lines(path: &Path) -> Vec<String> {
     let bytes = std::fs::read(path).unwrap_or_default();
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
@@ -15,10 +15,10 @@ pub fn lines(path: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// A file's lines, each a JSON value, once there are so many.
+/// A file's lines, each a JSON value, once there are `count` of them.
 ///
 /// # Panics
-/// When there are not so many in time, or one is no JSON.
+/// If the lines do not arrive in time, or if a line is not JSON.
 #[track_caller]
 pub fn json_lines(path: &Path, count: usize) -> Vec<Value> {
     let what = format!("{} has {count} lines", path.display());

@@ -1,9 +1,9 @@
-//! An account's limits on the server: whichever of the proxy's steps meets one, the client hears the server's error.
+//! An account's limits on the server: whichever step of the proxy exceeds a limit, the client gets the server's error.
 
 use e2e::raw::{Login, RawConn};
 use e2e::{PASSWORD, Product, Proxy, Server, Settings};
 
-/// The first error of a client that connects and asks a few times.
+/// The first error of a client that connects and runs a few statements.
 fn first_error(proxy: &Proxy) -> Option<u16> {
     (0..8).find_map(
         |_| match RawConn::connect(&proxy.address(), &Login::user("limited")) {
@@ -44,7 +44,7 @@ fn an_account_limit_gives_the_servers_error_message(product: Product) {
     }
 }
 
-/// The error that a session meets after some statements that have worked. It stays open.
+/// The error that a session gets after some statements that have succeeded. The session stays open.
 fn error_within(conn: &mut RawConn, statement: &str) -> String {
     assert!(conn.query(statement).error().is_none());
     let mut tries = (0..100).map(|_| conn.query(statement).error().map(ToString::to_string));
@@ -54,8 +54,8 @@ fn error_within(conn: &mut RawConn, statement: &str) -> String {
     error
 }
 
-/// The session has set a variable, so that the proxy has statements of its own to send on a connection that another
-/// session has used.
+/// The session has set a variable, so the proxy has to send statements of its own when it uses a connection of another
+/// session.
 fn an_account_limit_in_an_open_session_gives_the_servers_error_message(product: Product) {
     let server = Server::lease(product);
     let mut root = server.root();

@@ -1,5 +1,5 @@
-//! How many statements may run at once on a server, as the admin port tells and sets it. What clients see of that, on
-//! both families: `simulation/tests/scenes/adaptive_limit.rs`.
+//! The limit of statements that run at once on a server: the admin port shows it and sets it. For the effect on
+//! clients, with both families, see `simulation/tests/scenes/adaptive_limit.rs`.
 
 use e2e::raw::{Address, Login, RawConn, Shape};
 use e2e::{LeasedServer, Product, Proxy, Server, Settings, free_port, wait};
@@ -10,7 +10,7 @@ const READ: &str = "SELECT n FROM d.held";
 struct Limited {
     proxy: Proxy,
     admin: Address,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the server.
     server: LeasedServer,
 }
 
@@ -53,7 +53,7 @@ impl Limited {
         });
     }
 
-    /// So many clients whose statements run, until the table is unlocked.
+    /// This number of clients, whose statements run until the table is unlocked.
     fn running(&self, count: usize) -> (RawConn, Vec<RawConn>) {
         let mut holder = self.server.root();
         holder.run("LOCK TABLES d.held WRITE");
@@ -64,7 +64,7 @@ impl Limited {
         (holder, clients)
     }
 
-    /// One that sends this.
+    /// A client that sends this statement.
     fn client(&self, sql: &str) -> RawConn {
         let mut client = self.proxy.connect();
         client.send_query(sql).unwrap();
@@ -91,7 +91,7 @@ fn new_transactions_wait_and_open_transactions_continue() {
     limited.wait_for("waiting_to_begin", "2");
     let leaving = limited.client("SELECT 5");
     limited.wait_for("waiting_to_begin", "3");
-    // A transaction that has begun needs no turn.
+    // A statement of an open transaction does not wait.
     assert_eq!(inside.value("SELECT COUNT(*) FROM d.free"), "1");
     inside.run("COMMIT");
     drop(leaving);

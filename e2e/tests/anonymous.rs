@@ -1,4 +1,4 @@
-//! Pooled sessions of an anonymous account: USER() is the name that the client has given, whatever client used the
+//! Pooled sessions of an anonymous account: USER() has the name that the client gave, whichever client used the
 //! connection before.
 
 use e2e::raw::{Execute, Login, RawConn};
@@ -9,7 +9,7 @@ const WHO: &str = "SELECT CONCAT_WS(' ', SUBSTRING_INDEX(USER(), '@', 1), CURREN
 
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the server.
     server: LeasedServer,
 }
 

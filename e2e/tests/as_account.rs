@@ -1,24 +1,24 @@
-//! `client_tls.mode = "as_account"`: a client whose connection does not meet what its account demands on the
-//! servers is refused as by a server, whichever way its session would go.
+//! `client_tls.mode = "as_account"`: if a client's connection does not meet the TLS requirements of its account on the
+//! servers, the proxy refuses the client as a server would, in every kind of session.
 
 use std::path::PathBuf;
 
 use e2e::raw::{Address, Login, RawConn, TlsChoice};
 use e2e::{Certs, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, free_port};
 
-/// A server whose accounts demand all that can be demanded, and a proxy with one listener for each way.
+/// A server with accounts for every TLS requirement, and a proxy with one listener for each kind of session.
 struct Site {
     proxy: Proxy,
     /// Transparent: the backend's own greeting, or the proxy's; with a script.
     listeners: Vec<Address>,
     socket: PathBuf,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the server.
     server: LeasedServer,
 }
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
 
-/// An account whose logins pass through, which demands TLS.
+/// An account that requires TLS, and whose login the proxy passes to the backend.
 fn passed_on(product: Product) -> &'static str {
     match product {
         Product::MySql => "IDENTIFIED WITH sha256_password BY",
@@ -26,7 +26,7 @@ fn passed_on(product: Product) -> &'static str {
     }
 }
 
-/// Accounts and what they demand. The clients show a certificate of `/CN=app`, and speak TLS 1.3 or 1.2.
+/// Accounts and their requirements. The clients present a certificate of `/CN=app`, and use TLS 1.3 or 1.2.
 const DEMANDS: [(&str, &str); 8] = [
     ("issued", "ISSUER '/CN=Pilotfish test authority'"),
     ("other_issuer", "ISSUER '/CN=nobody'"),
@@ -48,7 +48,7 @@ impl Site {
     fn start(product: Product, mode: &str, options: &[&str]) -> Self {
         let mut all = options.to_vec();
         if product == Product::MySql {
-            // MySQL takes the cipher that its client likes best, which is another one for the proxy.
+            // MySQL takes the cipher that its client prefers. The proxy prefers another cipher.
             all.push("--tls-ciphersuites=TLS_AES_256_GCM_SHA384");
         }
         let server = Server::lease_with(product, &all);
@@ -110,7 +110,7 @@ impl Site {
     }
 }
 
-/// What comes of a login.
+/// The result of a login.
 fn told(address: &Address, login: &Login) -> String {
     match RawConn::connect(address, login) {
         Ok(mut conn) => conn.value("SELECT CURRENT_USER()"),
@@ -135,7 +135,7 @@ fn ways(user: &str) -> [Login; 3] {
     [clear.clone(), clear.over_tls(), with_certificate]
 }
 
-/// The same, and with the certificate over TLS 1.2, whose ciphers have other names.
+/// The logins of [`ways`], and one with the certificate over TLS 1.2, whose ciphers have other names.
 fn all_ways(user: &str) -> Vec<Login> {
     let mut ways = ways(user).to_vec();
     let mut old = ways[2].clone();
@@ -165,7 +165,7 @@ fn a_client_is_refused_as_by_its_server(product: Product) {
             }
         }
     }
-    // Of four clients: all but one of `app`, `tls_only`, `x509_only` and those whose demand can be met.
+    // With the certificate, exactly the accounts whose requirements can be met are let in.
     for (user, _) in DEMANDS {
         let [_, _, with_certificate] = ways(user);
         let can_be_met = !user.starts_with("other") && user != "not_all_three";
@@ -205,7 +205,7 @@ fn a_server_may_demand_tls_of_all_clients(product: Product) {
         for login in ways(user) {
             let direct = site.direct(&login);
             for address in &site.listeners {
-                // A server says so to everybody, or to those who know the password.
+                // A server gives this error to every client, or to clients with the right password.
                 let told = told(address, &login);
                 match user {
                     "tls_only" if login.tls.is_none() => assert!(!told.contains('%'), "{told}"),
@@ -214,7 +214,7 @@ fn a_server_may_demand_tls_of_all_clients(product: Product) {
             }
         }
     }
-    // A Unix socket is as good as TLS, but not to an account that demands it.
+    // A Unix socket counts as secure transport for the server, but does not meet an account's own requirement of TLS.
     let socket = Address::Unix(site.socket.clone());
     assert_eq!(told(&socket, &Login::app()), "app@%");
     let direct = told(
@@ -238,7 +238,7 @@ fn an_account_that_changes_demands_tls_from_then_on(product: Product) {
     }
 }
 
-/// TLS on each side on its own, as it has always been.
+/// With the mode `optional`, TLS on each side is independent of the other side.
 fn the_proxys_tls_meets_what_an_account_demands(product: Product) {
     let site = Site::start(product, "optional", &[]);
     let [transparent, scripted] = &site.listeners[1..] else {
@@ -259,7 +259,7 @@ fn an_account_that_is_not_known_is_judged_by_the_backend(product: Product) {
         told(&proxy.address(), &Login::user("tls_only")),
         "tls_only@%"
     );
-    // A configured account is known.
+    // The proxy knows the password of a configured account.
     let password = format!("{PASSWORD:?}");
     let known = [
         ("password", &*password),
@@ -272,7 +272,7 @@ fn an_account_that_is_not_known_is_judged_by_the_backend(product: Product) {
     assert_eq!(told(&proxy.address(), &over_tls), "tls_only@%");
 }
 
-/// An account of the configuration that says nothing of TLS.
+/// A configured account without TLS settings.
 fn a_configured_account_has_to_meet_its_servers_tls_requirements(product: Product) {
     let server = Server::shared(product);
     let settings = Settings::in_front_of([server])

@@ -1,4 +1,4 @@
-//! Days on which servers fail: what costs clients nothing but time, and what each is told, in each way that the
+//! Days on which servers fail: which failures only delay clients, and which errors clients get, in each way that the
 //! proxy serves sessions.
 
 use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Reply, command};
@@ -39,7 +39,7 @@ on_all! {
     primaries_that_do_not_replicate_are_logged
 }
 
-/// An account that `read_only` holds for.
+/// An account that `read_only` applies to.
 const WRITER: &str = "writer";
 
 /// A server with an empty table `d.t`.
@@ -61,7 +61,7 @@ fn pooled(server: &Server) -> Settings {
         .set("balance.timeout_backend_wait", "60s")
 }
 
-/// The same for a way that may not be pooled.
+/// Settings with a long wait for a backend, for ways that are not pooled as well.
 fn patient(server: &Server) -> Settings {
     Settings::in_front_of([server]).set("balance.timeout_backend_wait", "60s")
 }
@@ -89,12 +89,12 @@ fn writer(proxy: &Proxy) -> RawConn {
 /// How the proxy serves sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// With a connection of their own.
+    /// With one backend connection for each session.
     Own,
-    /// With a connection of their own, through a script.
+    /// With one backend connection for each session, through a script.
     Scripted,
     Pooled,
-    /// Pooled, and reads share connections.
+    /// Pooled, and reads use lanes.
     Lanes,
     /// Pooled, through a script.
     PooledScripted,
@@ -110,7 +110,7 @@ impl Way {
         Way::PooledScripted,
     ];
 
-    /// The settings with what makes sessions be served so; the script lies in the folder.
+    /// Adds the settings for this way. The script is written to the folder.
     fn of(self, settings: &Settings, folder: &Folder) -> Settings {
         let mut settings = settings.clone();
         if Way::POOLED.contains(&self) {
@@ -140,7 +140,7 @@ fn admin(port: u16) -> RawConn {
     RawConn::connect(&address.into(), &login).expect("the admin port is open")
 }
 
-/// Waits until the admin table `backends` says so of the only backend.
+/// Waits until the admin table `backends` has this state for the only backend.
 fn wait_state(admin: &mut RawConn, state: &str) {
     wait::until(&format!("the backend is {state}"), wait::SOON, || {
         admin.value("SELECT state FROM backends") == state
@@ -166,7 +166,7 @@ fn assert_ok(reply: &Reply) {
 
 type Writes<'a> = &'a (dyn Fn(&mut RawConn) + Sync);
 
-/// Writes in each way that a client has, of which each waits until the server takes writes again.
+/// Writes in each way that a client can. Each write waits until the server is not read-only any more.
 fn write_while_read_only(server: &Server, proxy: &Proxy) {
     let text = |conn: &mut RawConn| assert_ok(&conn.query("INSERT INTO t VALUES (1)"));
     let transaction = |conn: &mut RawConn| {
@@ -187,7 +187,7 @@ fn write_while_read_only(server: &Server, proxy: &Proxy) {
         assert_ok(&conn.query("INSERT INTO t VALUES (4)"));
         assert_ok(&conn.query("COMMIT"));
     };
-    // What was said before the server became read-only is a BEGIN, and nothing else.
+    // The session has only sent BEGIN when the server becomes read-only.
     let begun = |conn: &mut RawConn| {
         assert_ok(&conn.query("INSERT INTO t VALUES (5)"));
         assert_ok(&conn.query("COMMIT"));
@@ -209,7 +209,7 @@ fn write_while_read_only(server: &Server, proxy: &Proxy) {
         for (mut conn, way) in conns {
             scope.spawn(move || way(&mut conn));
         }
-        // Reads go on meanwhile.
+        // Reads continue meanwhile.
         let mut reader = writer(proxy);
         for _ in 0..20 {
             assert_eq!(reader.value("SELECT COUNT(*) FROM t"), "0");
@@ -248,7 +248,7 @@ fn a_write_within_a_transaction_gets_the_error_of_a_read_only_primary(product: P
     let reply = conn.query("INSERT INTO t VALUES (1)");
     assert_eq!(reply.error().expect("it is refused").code, 1290);
     conn.run("ROLLBACK");
-    // Transactions wait, as soon as the worker knows.
+    // As soon as the worker knows that the server is read-only, transactions wait.
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             loop {
@@ -267,7 +267,8 @@ fn a_write_within_a_transaction_gets_the_error_of_a_read_only_primary(product: P
     assert_eq!(rows(&server), "1");
 }
 
-/// The server ends the connection between BEGIN and the next statement. Only a transaction that has read is lost.
+/// The server closes the connection between BEGIN and the next statement. Only a transaction that has read data is
+/// lost.
 fn a_transaction_without_statements_survives_its_connection(product: Product) {
     let server = server(product);
     let proxy = Proxy::start(&pooled(&server));
@@ -318,7 +319,7 @@ fn a_write_that_times_out_gets_the_reason_as_its_error(product: Product) {
         },
     );
     assert_eq!(conn.value("SELECT COUNT(*) FROM t"), "0");
-    // What makes it take writes again does not wait.
+    // The statement that ends read-only mode does not wait.
     proxy.connect().run("SET GLOBAL read_only = 0");
     wait::until("it takes writes again", wait::SOON, || {
         conn.query("INSERT INTO t VALUES (1)").error().is_none()
@@ -326,7 +327,7 @@ fn a_write_that_times_out_gets_the_reason_as_its_error(product: Product) {
     assert_eq!(rows(&server), "1");
 }
 
-/// In each way a login waits, as it does for a full pool, and the admin table says why.
+/// In each way a login waits, as for a full pool, and the admin table shows why.
 fn a_login_waits_while_the_server_is_full(product: Product) {
     let server = Server::lease_set(product, &[("max_connections", "10")]);
     let folder = Folder::new("ways");
@@ -354,7 +355,7 @@ fn a_login_waits_while_the_server_is_full(product: Product) {
     }
 }
 
-/// Servers keep a last connection for administrators. Others get it, log in, and learn of it then.
+/// Servers reserve a last connection for administrators. Another account that gets it is refused after its login.
 fn a_server_that_refuses_after_the_login_is_full_as_well(product: Product) {
     let server = Server::lease_set(product, &[("max_connections", "10")]);
     server.root().run(&format!(
@@ -370,7 +371,7 @@ fn a_server_that_refuses_after_the_login_is_full_as_well(product: Product) {
         wait_state(&mut admin, "up");
         let held = fill(&server, &writer_login());
         if !Way::POOLED.contains(&way) {
-            // Only the client could log in again.
+            // Only the client has the credentials for another login.
             let refused = RawConn::connect(&proxy.address(), &writer_login());
             assert_eq!(refused.expect_err("it is full").refusal().code, 1040);
             wait_state(&mut admin, "full");
@@ -391,15 +392,15 @@ fn a_server_that_refuses_after_the_login_is_full_as_well(product: Product) {
     }
 }
 
-/// Connections up to the last that the server gives to this account.
+/// Opens connections until the server refuses this account.
 fn fill(server: &Server, login: &Login) -> Vec<RawConn> {
     let address = server.tcp().into();
     let next = || RawConn::connect(&address, login).ok();
     std::iter::from_fn(next).collect()
 }
 
-/// After `health.timeout_down` was waited once, the others do not wait for it again. A server that is stopped is like any
-/// other, so one is enough.
+/// One command waits for `health.timeout_down`; the next ones fail at once. All servers behave the same when they are
+/// stopped, so one product is enough.
 #[test]
 fn each_command_for_a_server_that_is_down_fails_at_once() {
     let server = Server::start(Product::MariaDb, &[]);
@@ -416,13 +417,13 @@ fn each_command_for_a_server_that_is_down_fails_at_once() {
     server.process().signal(Signal::CONT);
 }
 
-/// Sessions that have been idle since before their server hangs.
+/// Sessions that were idle before their server hangs.
 struct Idle {
     way: Way,
     proxy: Proxy,
-    /// These keep their connections.
+    /// Each of these sessions keeps its backend connection.
     holders: Vec<RawConn>,
-    /// Pooled, it has none.
+    /// If pooled, this session has no backend connection.
     free: RawConn,
 }
 
@@ -448,7 +449,7 @@ impl Idle {
     fn hear(mut self) {
         let (first, others) = self.holders.split_first_mut().expect("there are ten");
         first.patience(wait::SOON);
-        // A signal may take a moment to stop all threads.
+        // A signal may take a moment to stop all threads of the server.
         let code = loop {
             let reply = first.command(command::QUERY, b"DO 1");
             if let Some(error) = reply.error() {
@@ -456,7 +457,7 @@ impl Idle {
             }
         };
         assert_eq!(code, 1158, "{:?}", self.way);
-        // Each of these would wait for twelve seconds.
+        // A command that waited for the timeout would take twelve seconds.
         let soon = std::time::Duration::from_secs(8);
         for conn in others {
             conn.patience(soon);
@@ -474,11 +475,12 @@ impl Idle {
     }
 }
 
-/// Full, drained, unknown and down are four things; the words are the proxy's own, so one server is enough.
+/// A full, a drained, an unknown and a down backend have different states. The names are the proxy's own, so one server
+/// is enough.
 #[test]
 fn each_state_of_a_backend_has_its_own_name() {
     let server = Server::lease(Product::MariaDb);
-    // It accepts connections and says nothing.
+    // This backend accepts connections and sends nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
     let unknown = silent.local_addr().expect("it is bound");
     let down = format!("127.0.0.1:{}", free_port());
@@ -534,7 +536,7 @@ fn primaries_that_do_not_replicate_are_logged(product: Product) {
     assert_eq!(proxy.count_events("independent_writers"), 0);
 }
 
-/// Whoever starts the program looks at standard error, wherever the log goes.
+/// A person who starts the program looks at standard error, wherever the log goes.
 #[test]
 fn a_failed_start_is_reported_on_standard_error_and_in_the_log_file() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

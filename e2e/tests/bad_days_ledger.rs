@@ -1,6 +1,6 @@
-//! A ledger of 64 clients on a bad day: kills, hangs, restarts, switches to read-only and drains, with the settings
-//! that the program has by default. Nothing is lost, doubled, foreign or stale, and few statements fail. At night
-//! the same goes on beside it through HAProxy, if that is installed, and the figures of both are printed.
+//! A ledger of 64 clients on a bad day: kills, hangs, restarts, switches to read-only and drains, with the program's
+//! default settings. No write is lost or doubled, no reply is stale or another client's, and few statements fail. At
+//! night HAProxy, if installed, gets the same load, and the figures of both are printed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::process::Command;
@@ -16,12 +16,12 @@ use e2e::{free_port, is_nightly, sized, wait};
 const CLIENTS: u64 = 64;
 const CONNECTIONS: i32 = 8;
 
-/// A run of ten minutes had 68 errors with MariaDB and 86 with MySQL, on two cores that others used as well. Most of
-/// them are statements that were at the server when it was killed. Through HAProxy it were 115,069 and 140,558: its
-/// clients learn of each second of an outage.
+/// A run of ten minutes had 68 errors with MariaDB and 86 with MySQL, on two cores with other load. Most of them were
+/// statements that the server was executing when it was killed. HAProxy had 115,069 and 140,558, because its clients
+/// get errors in each second of an outage.
 const ERRORS_MAX: usize = 150;
 
-/// An account that `read_only` holds for.
+/// An account that `read_only` applies to.
 const WRITER: &str = "writer";
 
 both! {
@@ -29,7 +29,7 @@ both! {
     the_first_write_after_an_outage_is_done
 }
 
-/// What became of a write, as far as its client was told.
+/// The fate of a write, as far as the client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Done,
@@ -37,7 +37,7 @@ enum Fate {
     Unknown,
 }
 
-/// Clients of one way to the server, and what they know together.
+/// The clients of one address, and what they know together.
 struct Crowd {
     address: Address,
     table: &'static str,
@@ -79,11 +79,11 @@ impl Crowd {
     }
 }
 
-/// One client; its connection is made anew if it was lost.
+/// One client, which connects anew if its connection is lost.
 struct Client<'a> {
     crowd: &'a Crowd,
     conn: Option<RawConn>,
-    /// Its last write that was acknowledged.
+    /// Its last acknowledged write.
     last: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ impl Client<'_> {
                 }
                 Err(error) => {
                     self.crowd.failed("login", &format!("{error:?}"));
-                    // Without this a client that is refused at once would do nothing else.
+                    // Without this pause, a client that is refused at once would only connect in a loop.
                     thread::sleep(Duration::from_millis(50));
                 }
             }
@@ -105,7 +105,7 @@ impl Client<'_> {
         self.conn.as_mut()
     }
 
-    /// Says something; the rows, or what an error leaves of a write.
+    /// Runs a statement. Returns the rows, or after an error the fate of a write.
     fn say(&mut self, what: &str, sql: &str) -> Result<Vec<Vec<String>>, Fate> {
         let Some(conn) = self.conn() else {
             return Err(Fate::NotDone);
@@ -149,7 +149,7 @@ impl Client<'_> {
             .and_then(|_| self.say("in a transaction", insert))
             .is_err()
         {
-            // One that is over for its server is over for its client.
+            // After an error in its transaction, the client ends the transaction with ROLLBACK.
             self.conn
                 .as_mut()
                 .map(|conn| conn.try_query("ROLLBACK").is_ok());
@@ -164,7 +164,7 @@ impl Client<'_> {
         fate
     }
 
-    /// It finds its own last write, once, in a reply of its own.
+    /// Checks that the client finds its last write exactly once, and that the reply is its own.
     fn read(&mut self) {
         let Some(last) = self.last else { return };
         let sql = format!(
@@ -200,7 +200,7 @@ fn prepare(server: &Server) {
     let mut root = server.root();
     root.run("CREATE DATABASE d");
     for table in ["ledger", "beside"] {
-        // Not unique: what is written twice shall be seen.
+        // The key is not unique, so that a doubled write shows.
         root.run(&format!(
             "CREATE TABLE d.{table} (id INT PRIMARY KEY AUTO_INCREMENT, token BIGINT, KEY (token))"
         ));
@@ -211,7 +211,7 @@ fn prepare(server: &Server) {
     root.run(&format!("GRANT ALL ON d.* TO {WRITER}@'%'"));
 }
 
-/// The program as it is shipped, with a monitor account.
+/// The program's default settings, with a monitor account.
 fn shipped(server: &Server) -> Settings {
     Settings::in_front_of([server])
         .outages_by_default()
@@ -222,7 +222,7 @@ fn shipped(server: &Server) -> Settings {
         .set("log.level", "info")
 }
 
-/// What happens to the server, each for so long.
+/// The ways in which the server fails, each for some time.
 #[derive(Clone, Copy, Debug)]
 enum Blow {
     Killed,
@@ -271,7 +271,7 @@ fn strike(blow: Blow, server: &mut Server, admin: &mut RawConn, time: Duration) 
     }
 }
 
-/// Compares what clients were told with what is written.
+/// Compares the replies of the clients with the rows of the table.
 fn audit(server: &Server, crowd: &Crowd) {
     let sql = format!(
         "SELECT token, COUNT(*) FROM d.{} GROUP BY token",
@@ -301,7 +301,7 @@ fn audit(server: &Server, crowd: &Crowd) {
     );
 }
 
-/// Ends the clients, whether the test goes well or not.
+/// Ends the clients when it is dropped, even after a panic.
 struct AtTheEnd<'a>(&'a [Crowd]);
 
 impl Drop for AtTheEnd<'_> {
@@ -380,7 +380,7 @@ fn a_bad_day_costs_pooled_clients_time_and_little_else(product: Product) {
             for blow in BLOWS {
                 strike(blow, &mut server, &mut admin, outage);
                 more();
-                // At night there are so many blows in ten minutes.
+                // At night, this pause sets the number of failures in ten minutes.
                 thread::sleep(Duration::from_secs(sized(0, 8)));
             }
             if begun.elapsed() >= length {
@@ -395,8 +395,8 @@ fn a_bad_day_costs_pooled_clients_time_and_little_else(product: Product) {
     assert!(crowds[0].errors() <= ERRORS_MAX, "{:#?}", crowds[0].errors);
 }
 
-/// A client that writes while its server is away waits in the proxy: its first statement is done once the server is
-/// back. How much later that is than the first write of a client that asks the server itself is printed, not asserted.
+/// The first statement of a client that writes during an outage waits in the proxy, and is executed when the server is
+/// back. Its delay after the first write of a client without a proxy is printed, not asserted.
 fn the_first_write_after_an_outage_is_done(product: Product) {
     let mut server = Server::lease(product);
     prepare(&server);

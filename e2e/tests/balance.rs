@@ -1,9 +1,9 @@
-//! Which backend a session gets, and what happens when backends go and come.
+//! Which backend a session gets, and what happens when backends go down and come back.
 
 use e2e::raw::{Login, RawConn, command};
 use e2e::{Cluster, PASSWORD, Product, Proxy, Scripted, Server, Settings, free_port, wait};
 
-/// A backend that lets everybody in and answers every query with its name.
+/// A backend that accepts every login and answers every query with its name.
 fn named(name: &'static str) -> Scripted {
     Scripted::start(move |dialogue| {
         dialogue.welcome()?;
@@ -37,7 +37,7 @@ fn name(conn: &mut RawConn) -> String {
     conn.value("SELECT name")
 }
 
-/// Opens so many sessions; which backend each got, and the sessions.
+/// Opens sessions. Returns the name of each session's backend, and the sessions.
 fn open(proxy: &Proxy, count: usize) -> (Vec<String>, Vec<RawConn>) {
     (0..count)
         .map(|_| {
@@ -59,7 +59,7 @@ fn sessions_go_to_the_backend_with_the_fewest_sessions() {
     for backend in ["a", "b", "c"] {
         assert_eq!(count(&names, backend), 3, "{names:?}");
     }
-    // The place of one that left is taken next.
+    // The next session takes the place of the session that has ended.
     let index = names.iter().position(|name| name == "b").unwrap();
     conns.remove(index).quit();
     proxy.wait_event("session_ended", &[]);
@@ -159,7 +159,7 @@ fn a_backend_that_goes_down_loses_its_sessions_and_is_used_when_it_returns() {
     let port = |conn: &mut RawConn| conn.value("SELECT @@port");
     assert_eq!(port(&mut proxy.connect()), first.port().to_string());
     first.kill();
-    // Nobody learns of it who had no session there.
+    // A client without a session on that backend does not notice its end.
     let mut moved = proxy.connect();
     assert_eq!(port(&mut moved), second.port().to_string());
     first.start_again();
@@ -167,7 +167,7 @@ fn a_backend_that_goes_down_loses_its_sessions_and_is_used_when_it_returns() {
         port(&mut proxy.connect()) == first.port().to_string()
     });
     proxy.wait_event("backend_up_again", &[]);
-    // Sessions elsewhere stay.
+    // Sessions on other backends stay.
     assert_eq!(port(&mut moved), second.port().to_string());
 }
 

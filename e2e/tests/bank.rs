@@ -1,5 +1,5 @@
-//! A bank whose clients move money, write down what they did in every way there is, and read it over
-//! replicas that lag: who has written sees it, or the checker says how often somebody did not.
+//! A bank whose clients move money in every way that a client can write, and read over replicas that lag. A client must
+//! see its own writes; the checker counts the reads that do not.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -15,16 +15,16 @@ const CLIENTS: usize = 32;
 const ROUNDS: i64 = 24;
 const ACCOUNTS: u64 = 8;
 
-/// In the bank all together, always.
+/// The sum of all balances, which never changes.
 const MONEY: &str = "8000";
 
-/// How often something was read, and what was wrong with it.
+/// How many reads there were, and which of them were stale.
 #[derive(Default)]
 struct Books {
     reads: AtomicUsize,
     from_replicas: AtomicUsize,
     stale: Mutex<Vec<String>>,
-    /// What each client has written, as far as it was told that it has.
+    /// The last write of each client that the server has acknowledged.
     finished: Mutex<Vec<i64>>,
     is_over: AtomicBool,
 }
@@ -50,7 +50,7 @@ impl Books {
     }
 }
 
-/// What a write is made with.
+/// The ways of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Write {
     Alone,
@@ -86,13 +86,13 @@ const WRITES: [Write; 14] = [
     Write::ImplicitlyCommitted,
 ];
 
-/// A client with a row of its own.
+/// A client with its own row.
 struct Client<'a> {
     conn: RawConn,
     books: &'a Books,
     number: usize,
     dice: Dice,
-    /// Its prepared write and read.
+    /// The client's prepared write and read.
     statements: (u32, u32),
 }
 
@@ -101,7 +101,7 @@ impl<'a> Client<'a> {
         let mut login = Login::app()
             .schema("bank")
             .and(capability::MULTI_STATEMENTS);
-        // Without that no reply that ends in rows has room for what was written.
+        // Without DEPRECATE_EOF, a reply that ends with rows has no room for the GTID of the write.
         if number.is_multiple_of(3) {
             login = login.without(capability::DEPRECATE_EOF);
         }
@@ -131,7 +131,7 @@ impl<'a> Client<'a> {
             Write::Alone => run(conn, &[&update]),
             Write::Transfer => {
                 let (from, to) = (self.dice.roll(ACCOUNTS), self.dice.roll(ACCOUNTS));
-                // Always in the same order, so that nobody waits for one who waits for him.
+                // Always in the same order, so that two transactions never wait for each other.
                 let mut moves = [(from, -1), (to, 1)];
                 moves.sort_unstable();
                 conn.run("BEGIN");
@@ -196,7 +196,7 @@ impl<'a> Client<'a> {
         self.books.finish(me, n);
     }
 
-    /// Reads somebody's row in one of the ways there are.
+    /// Reads a client's row in one of the ways of reading.
     fn read(&mut self, after: Write, whose: usize) {
         let expected = self.books.finished(whose);
         let select = format!("SELECT n, name FROM own, whoami WHERE client = {whose}");
@@ -227,7 +227,7 @@ impl<'a> Client<'a> {
         let params = [Param::Int(whose as i64)];
         let reply = self.conn.execute(&Execute::new(self.statements.1, &params));
         let rows = reply.results().next().expect("it has rows");
-        // A header, a bitmap of NULLs, the number, the name's length, the name.
+        // The row has a header, a bitmap of NULLs, the number, the name's length, and the name.
         let row = &rows.rows[0];
         let number = i64::from_le_bytes(row[2..10].try_into().unwrap());
         (number, String::from_utf8_lossy(&row[11..]).into_owned())
@@ -273,7 +273,7 @@ fn make_bank(cluster: &Cluster) {
     }
 }
 
-/// One replica stops and goes on, the other is always late.
+/// One replica stops and starts again and again; the other one is always late.
 fn lag(cluster: &Cluster, books: &Books, delay: u32) {
     let some_have_read = || {
         let before = books.reads.load(Ordering::Relaxed);
@@ -291,7 +291,7 @@ fn lag(cluster: &Cluster, books: &Books, delay: u32) {
     }
 }
 
-/// Plays the bank at a level of consistency; clients read their own rows, or anybody's.
+/// Plays the bank at a level of consistency. `whose` selects the row that a client reads.
 fn play(product: Product, level: &str, whose: impl Fn(usize, &mut Dice) -> usize + Sync) -> Books {
     let cluster = Cluster::lease(product, 2);
     make_bank(&cluster);
@@ -312,7 +312,7 @@ fn play(product: Product, level: &str, whose: impl Fn(usize, &mut Dice) -> usize
         finished: Mutex::new(vec![0; CLIENTS]),
         ..Books::default()
     };
-    // A busy machine may take a second from a write to the read behind it.
+    // On a busy machine a read may come a second after the write before it.
     let delay = if level == "none" { 60 } else { 1 };
     std::thread::scope(|scope| {
         let lagging = scope.spawn(|| lag(&cluster, &books, delay));
@@ -359,7 +359,7 @@ fn bank(mut client: Client, whose: impl Fn(usize, &mut Dice) -> usize) {
     }
 }
 
-/// What was seen, for the log.
+/// Prints and returns a summary of the reads.
 fn told(books: &Books) -> String {
     let mut text = format!(
         "{} reads, {} of them from replicas, {} stale",
@@ -386,7 +386,7 @@ fn no_read_is_older_than_any_finished_write(product: Product) {
     assert!(books.stale.lock().unwrap().is_empty(), "{told}");
 }
 
-/// So the checker can see.
+/// Shows that the checker can find stale reads.
 fn without_consistency_old_rows_are_read(product: Product) {
     let books = play(product, "none", |me, _| me);
     let told = told(&books);

@@ -1,5 +1,5 @@
 //! `pilotfish binlog` prints the values that the servers' tables hold, and the events that the servers' own programs
-//! find.
+//! print.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Logging {
         logging
     }
 
-    /// Has the server begin another file; the one before is whole.
+    /// Makes the server begin another file. The file before it is complete.
     fn next_file(&mut self) -> PathBuf {
         let name = self.root.run("SHOW BINARY LOGS").texts();
         let name = name.last().unwrap()[0].clone();
@@ -82,7 +82,7 @@ fn binlog(file: &Path, arguments: &[&str]) -> Output {
     output.unwrap()
 }
 
-/// The output of a run that must succeed.
+/// The output of `pilotfish binlog`, which must succeed.
 fn printed(file: &Path, arguments: &[&str]) -> String {
     let output = binlog(file, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -97,7 +97,7 @@ fn events(file: &Path, arguments: &[&str]) -> Vec<Value> {
     lines.map(Result::unwrap).collect()
 }
 
-/// A column: its name, its type, how the server is asked for it, and values.
+/// A column: its name, its type, the expression that reads it from the server, and values.
 type Column = (
     &'static str,
     &'static str,
@@ -331,7 +331,7 @@ const COLUMNS: &[Column] = &[
             "ST_GeomFromText('POINT(0 0)')",
         ],
     ),
-    // Behind the geometry, so that its place in the lists of character sets is tested.
+    // This column follows the geometry, so that the test covers its place in the lists of character sets.
     (
         "behind",
         "VARCHAR(9) CHARACTER SET latin1",
@@ -424,7 +424,7 @@ fn insert(logging: &mut Logging, columns: &[Column]) {
     }
 }
 
-/// The table's values by the rows' ids, as the server writes them.
+/// The table's values by the rows' ids, as the server prints them.
 fn held(logging: &mut Logging, columns: &[Column]) -> BTreeMap<String, Vec<Option<String>>> {
     let asked: Vec<&str> = columns.iter().map(|(_, _, ask, _)| *ask).collect();
     let sql = format!("SELECT id, {} FROM everything", asked.join(", "));
@@ -440,7 +440,7 @@ fn held(logging: &mut Logging, columns: &[Column]) -> BTreeMap<String, Vec<Optio
         .collect()
 }
 
-/// The table's values by the log: its rows events, applied one after another.
+/// The table's values according to the log: its rows events, applied in order.
 fn logged(file: &Path, columns: &[Column]) -> BTreeMap<String, Vec<Option<Value>>> {
     let mut table = BTreeMap::new();
     for event in events(file, &["--table", "everything"]) {
@@ -465,7 +465,7 @@ fn logged(file: &Path, columns: &[Column]) -> BTreeMap<String, Vec<Option<Value>
     table
 }
 
-/// Compares each value.
+/// Compares each value of the table with the value in the log.
 fn compare(logging: &mut Logging, file: &Path, columns: &[Column]) {
     let held = held(logging, columns);
     let logged = logged(file, columns);
@@ -579,14 +579,14 @@ fn partial_updates_of_a_json_document_are_printed() {
     let remove = json!([{"operation": "remove", "path": "$.b[1]"}]);
     let same = json!([]);
     assert_eq!(changed.len(), 3);
-    // The server writes a document that stays either as a whole or as no changes.
+    // The server writes an unchanged document either as a whole or as an empty list of changes.
     let stays = |told: &Value| *told == same || told["o"] == 0;
     assert!(stays(changed[0].0) && stays(changed[1].0), "{changed:?}");
     assert_eq!(changed[0].1, &replace("$.a", json!(99)));
     assert_eq!(changed[1].1, &remove);
     assert_eq!(changed[2].0, &replace("$.o", json!(5)));
     assert_eq!(changed[2].1, &replace("$.b[1]", json!("x")));
-    // As text, in the expressions of the server's program.
+    // The text output has the same expressions as that of the server's program.
     let text = printed(&file, &[]);
     let theirs = printed_by_the_server(Product::MySql, &file);
     for (ours, expression) in [
@@ -716,7 +716,7 @@ fn statements_that_change_objects_are_printed_as_in_the_article(product: Product
         format!("(DDL) thread-id = {thread}, exec_time = 0, error-code = 0000\nQUERY: {query}\n")
     })
     .concat();
-    // A machine that is busy needs a second for one of them.
+    // On a busy machine, one of the statements may take a second.
     let printed = printed(&file, &["--ddl"]).replace("exec_time = 1", "exec_time = 0");
     assert_eq!(printed, expected);
     let lines = events(&file, &["--ddl"]);

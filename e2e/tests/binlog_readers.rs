@@ -1,5 +1,5 @@
-//! Clients that read a binary log through an ordinary listener: they read from a replica, and leave it between two
-//! transactions when its role changes.
+//! Clients that read a binary log through an ordinary listener: they read from a replica, and are disconnected between
+//! two transactions when the replica's role changes.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -21,7 +21,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Begins behind this GTID; at the begin of the log without one.
+    /// Begins after this GTID, or at the begin of the log without one.
     fn start(product: Product, proxy: &Proxy, behind: &str, output: &Path) -> Self {
         let name = match product.is_mariadb() {
             true => "mariadb-binlog",
@@ -55,7 +55,7 @@ impl Reader {
         String::from_utf8_lossy(&std::fs::read(&self.output).unwrap()).into_owned()
     }
 
-    /// Waits until it has printed a row.
+    /// Waits until the reader has printed a row.
     fn wait_row(&self, number: u32) {
         let row = format!("###   @1={number}\n");
         wait::until(&format!("row {number} is read"), wait::SOON, || {
@@ -63,7 +63,7 @@ impl Reader {
         });
     }
 
-    /// Waits for its end. What it has printed has whole transactions only; gives the last GTID.
+    /// Waits for the reader's end, and checks that it has printed complete transactions only. Returns the last GTID.
     fn wait_ended(&mut self, product: Product) -> String {
         wait::until("the tool has ended", wait::SOON, || {
             self.tool.try_wait().unwrap().is_some()
@@ -132,7 +132,7 @@ fn is_dumping(server: &Server) -> bool {
     server.root().value(text) != "0"
 }
 
-/// The GTID in front of the first transaction that the test writes.
+/// The GTID before the first transaction that the test writes.
 fn begin(cluster: &Cluster) -> String {
     let product = cluster.product();
     let mut root = cluster.primary.root();
@@ -175,12 +175,12 @@ fn a_reader_leaves_a_replica_that_becomes_the_primary(product: Product) {
     assert!(line.contains("between two transactions"), "{line}");
     let last = reader.wait_ended(product);
 
-    // It goes on from the server that is the replica now.
+    // The reader continues from the server that is the replica now.
     follow(&cluster.primary, cluster.replicas[0].port());
     write(&cluster.replicas[0], 6);
     let behind = match product.is_mariadb() {
         true => last,
-        // All of the source up to this one.
+        // All transactions of the source up to this one.
         false => match last.split_once(':') {
             Some((source, number)) => format!("{source}:1-{number}"),
             None => last,

@@ -1,5 +1,5 @@
-//! Rules as boundaries, on real servers: what is not understood does not pass a rule that refuses; commands without a
-//! meaning change nothing; replication is for accounts that may.
+//! Rules as boundaries, on real servers: a statement that the proxy does not understand does not pass a rule that
+//! refuses; unknown commands change nothing; only accounts with the privilege replicate.
 
 use e2e::raw::{Login, RawConn, command};
 use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings};
@@ -14,7 +14,7 @@ both! {
 
 const RULE: [(&str, &str); 2] = [("tables", "\"secret\""), ("refuse", "\"no secrets here\"")];
 
-/// A server whose table `d.secret` nobody may read through the proxy.
+/// A server with the table `d.secret`, which clients must not read through the proxy.
 fn guarded(product: Product, settings: impl FnOnce(Settings) -> Settings) -> (Leased, Proxy) {
     let options = [&e2e::primary_options(product)[..], &["--server-id=1"]].concat();
     let cluster = Cluster::lease_with(product, 0, &options);
@@ -36,7 +36,7 @@ fn client(proxy: &Proxy) -> RawConn {
     proxy.connect_as(&Login::app().schema("d"))
 }
 
-/// The number of the error that a text gets; nothing of the table may be in its results.
+/// The number of the error for a text. No result may contain data of the table.
 fn refused(conn: &mut RawConn, text: &[u8]) -> Option<u16> {
     let reply = conn.command(command::QUERY, text);
     let secrets = |rows: &[Vec<String>]| rows.iter().flatten().any(|it| it == "42");
@@ -67,7 +67,7 @@ fn no_statement_reaches_a_refused_table(product: Product) {
         let mut conn = client(&proxy);
         let code = refused(&mut conn, text);
         assert_eq!(code, Some(1227), "{}", text.escape_ascii());
-        // The session goes on, and is pooled.
+        // The session continues, and is pooled.
         assert_eq!(conn.value("SELECT n FROM open"), "1");
     }
     let mut conn = client(&proxy);
@@ -144,7 +144,7 @@ fn replication_is_for_accounts_that_may_and_never_past_a_rule(product: Product) 
     for byte in [0x12, 0x13, 0x15, 0x1e, 0x20, 0x21] {
         assert_eq!(answer(&proxy, "app", byte), (Some(1227), true), "{byte:#x}");
         let (code, _) = answer(&proxy, "other", byte);
-        // A server's word.
+        // The server answers this command, not the rule.
         assert!(
             code.is_some_and(|code| code != 1227 || byte == 0x20),
             "{byte:#x} {code:?}"

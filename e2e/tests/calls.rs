@@ -1,4 +1,4 @@
-//! Which calls of a name reach a stored function: what the classification of statements stands on. The table is
+//! Which calls of a name reach a stored function: the facts behind the classification of statements. The table is
 //! `sql/tests/calls.tsv`, which the tests of the crate `sql` read.
 
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use e2e::{Product, Server, sized};
 /// In the order of the table's columns.
 const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
 
-/// With it the table is written anew.
+/// If this variable is set, the table is written anew.
 const WRITE: &str = "PILOTFISH_WRITE";
 
-/// Errors of a call of a stored function that is not there: with a name of its own, with one that is also built in.
+/// Errors of a call of a missing stored function: one with a new name, one with the name of a built-in function.
 const NO_FUNCTION: [u16; 2] = [1305, 1630];
 
 fn is_stored(conn: &mut RawConn, call: &str) -> bool {
@@ -24,7 +24,7 @@ fn is_stored(conn: &mut RawConn, call: &str) -> bool {
         .is_some_and(|error| NO_FUNCTION.contains(&error.code))
 }
 
-/// The numbers of arguments with which a call is one of a stored function.
+/// The numbers of arguments with which a call reaches a stored function.
 fn cell(conn: &mut RawConn, name: &str, gap: &str) -> String {
     let shapes = ["()", "(1)", "(1, 1)"].into_iter().enumerate();
     let mut stored = shapes.filter(|(_, shape)| is_stored(conn, &format!("{name}{gap}{shape}")));
@@ -38,7 +38,7 @@ fn cell(conn: &mut RawConn, name: &str, gap: &str) -> String {
     }
 }
 
-/// The words that a server says it knows.
+/// The words in the server's own lists of keywords and functions.
 fn own_words(conn: &mut RawConn, product: Product) -> Vec<String> {
     let mut queries = vec!["SELECT word FROM information_schema.keywords"];
     if product != Product::MySql {

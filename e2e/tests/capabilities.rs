@@ -1,4 +1,4 @@
-//! Capabilities a client may have or lack, and what the replies then look like.
+//! Capabilities that a client may have or lack, and the form of the replies.
 
 use e2e::Site;
 use e2e::raw::Param::{Int, Null, Text};
@@ -87,7 +87,7 @@ fn columns_may_tell_more_of_their_types(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-/// A statement that takes two seconds: 20 rows of a server's file, a tenth of a second each.
+/// Runs a statement that takes two seconds: it loads 20 rows of a file on the server, a tenth of a second each.
 fn load_slowly(site: &Site, conn: &mut RawConn) -> Reply {
     let file = site.server.folder().join(&site.schema);
     let lines: String = (0..20)
@@ -138,7 +138,7 @@ scenario!(session_changes_are_tracked on mariadb, mysql except pooled: "a transa
 fn session_changes_are_tracked(site: &Site) -> Transcript {
     const STATE_CHANGED: u16 = 0x4000;
     let mut conn = site.connect_as(&site.login().and(capability::SESSION_TRACK));
-    // Not '*': MySQL has a variable that counts the server's statements.
+    // The list is not '*', because MySQL has a variable that counts the server's statements.
     conn.run("SET session_track_system_variables = 'time_zone,sql_mode,character_set_client'");
     conn.run("SET session_track_schema = ON, session_track_state_change = ON");
     conn.run("SET session_track_transaction_info = 'CHARACTERISTICS'");
@@ -227,7 +227,7 @@ fn the_collation_of_the_login_holds(site: &Site) -> Transcript {
 
 scenario!(an_old_client_is_served on mariadb, mysql except pooled: "a client without plugins is examined by the oldest one, which knows its password");
 fn an_old_client_is_served(site: &Site) -> Transcript {
-    // As little as servers accept: no plugins, no multi-anything.
+    // The fewest capabilities that servers accept: no plugins, no multiple statements or results.
     let mut login = site.login();
     login.capabilities =
         capability::PROTOCOL_41 | capability::SECURE_CONNECTION | capability::LONG_FLAG;
@@ -237,7 +237,7 @@ fn an_old_client_is_served(site: &Site) -> Transcript {
         conn.query("SELECT nonsense");
         return conn.transcript();
     }
-    // MySQL's accounts need a plugin that such a client does not have.
+    // MySQL's accounts need a plugin that this client does not have.
     let refused = RawConn::connect(&site.address, &login)
         .unwrap_err()
         .refusal();

@@ -3,7 +3,7 @@
 
 use e2e::{PASSWORD, Product, Proxy, Server, Settings};
 
-/// These fail on a direct connection too: they want another server, or another build of it.
+/// These tests fail on a direct connection too, because they need another server, or another build of it.
 const FAIL_DIRECTLY: &[&str] = &[
     "test_bind_nagative",
     "test_bug1115",
@@ -17,8 +17,8 @@ const FAIL_DIRECTLY: &[&str] = &[
     "test_view_insert_fields",
 ];
 
-/// One connection is killed over another, and has to be at its end when the other one hears OK: the
-/// client then connects anew by itself. Of two sessions of a proxy the second may be told first.
+/// This test kills one connection over another. The killed connection has to be closed before the other one gets its
+/// OK, because the client then reconnects by itself. With a proxy, the other session may get its OK first.
 const WANT_AN_ORDER: &[&str] = &["test_bug17512527"];
 
 const FAIL_DIRECTLY_ON_MYSQL: &[&str] = &[
@@ -34,7 +34,7 @@ const FAIL_DIRECTLY_ON_MYSQL: &[&str] = &[
     "test_wl6587",
 ];
 
-/// These look at the server's TLS from the client's side: the proxy's is another.
+/// These tests look at the server's TLS as the client sees it, which is the proxy's TLS here.
 const LOOK_AT_TLS: &[&str] = &["test_wl13075", "test_wl14839"];
 
 const FAIL_DIRECTLY_ON_MARIADB: &[&str] = &[

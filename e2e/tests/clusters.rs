@@ -1,5 +1,5 @@
-//! Clusters: what the proxy knows of its backends' roles, lag and positions, as real servers tell it. What it makes of
-//! that: `simulation/tests/scenes/clusters.rs`.
+//! Clusters: what the proxy learns of its backends' roles, lag and positions from real servers. For its decisions see
+//! `simulation/tests/scenes/clusters.rs`.
 
 use std::process::ExitStatus;
 
@@ -29,10 +29,10 @@ const REPLICAS: u32 = 2;
 const READ: &str = "SELECT COUNT(*) FROM d.t";
 const WRITE: &str = "INSERT INTO d.t VALUES (1)";
 
-/// A cluster whose roles are to be found out, with an empty table `d.t`, and a proxy in front.
+/// A cluster whose roles the proxy has to find out, with an empty table `d.t`, and a proxy in front of it.
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the cluster.
     cluster: Leased,
 }
 
@@ -62,7 +62,7 @@ impl Site {
         self.proxy.connect_as(&Login::app().schema("d"))
     }
 
-    /// What is found of a backend for a statement of a new session's.
+    /// What EXPLAIN ROUTE says about a backend for a new session's statement.
     fn finding(&self, backend: &str, statement: &str) -> String {
         let rows = explained(&mut self.client(), statement);
         let mut found = rows.into_iter();
@@ -70,18 +70,18 @@ impl Site {
         found.map_or_else(String::new, |mut row| row.remove(2))
     }
 
-    /// Waits until a statement of a new session's would go there.
+    /// Waits until a new session's statement would go to this backend.
     fn wait_goes(&self, statement: &str, backend: &str) {
         let what = format!("{statement} goes to {backend}");
         wait::until(&what, wait::SOON, || {
             let mut client = self.client();
-            // EXPLAIN ROUTE casts the same dice again until something is sent.
+            // Until the session sends a statement, EXPLAIN ROUTE repeats the same random choice.
             client.value(READ);
             decision(&mut client, statement) == backend
         });
     }
 
-    /// Waits until this is found of a backend for a read.
+    /// Waits until EXPLAIN ROUTE says these words about a backend for a read.
     fn wait_found(&self, backend: &str, words: &str) {
         let what = format!("{backend} {words}");
         wait::until(&what, wait::SOON, || {
@@ -90,7 +90,7 @@ impl Site {
     }
 }
 
-/// A proxy's configuration in front of a cluster, whose roles it is to find out.
+/// The settings of a proxy that has to find out the roles of a cluster.
 fn auto(cluster: &Cluster) -> Settings {
     let servers = std::iter::once(&cluster.primary).chain(&cluster.replicas);
     let names = ["\"primary\"", "\"replica1\"", "\"replica2\""];
@@ -101,7 +101,7 @@ fn auto(cluster: &Cluster) -> Settings {
         })
 }
 
-/// What `pilotfish probe` prints of a configuration, with one blank between columns.
+/// The output of `pilotfish probe` for these settings, with one blank between columns.
 fn backends(settings: &Settings) -> (ExitStatus, String) {
     let folder = Folder::new("backends");
     let file = folder.write("pilotfish.toml", settings.to_toml());
@@ -117,7 +117,7 @@ fn explained(client: &mut RawConn, statement: &str) -> Vec<Vec<String>> {
     client.run(&format!("EXPLAIN ROUTE {statement}")).texts()
 }
 
-/// Where it would go.
+/// The backend that a statement would go to.
 fn decision(client: &mut RawConn, statement: &str) -> String {
     let mut rows = explained(client, statement).into_iter();
     let found = rows.find(|row| row[0] == "decision");
@@ -128,7 +128,7 @@ fn rows(conn: &mut RawConn) -> String {
     conn.value("SELECT COUNT(*) FROM d.t")
 }
 
-/// The tests' own means: a replica that is stopped, or delayed, has not what the primary has.
+/// Tests the tests' own helpers: a stopped or delayed replica does not have the primary's new rows.
 fn a_replica_can_be_held_back(product: Product) {
     let cluster = Cluster::lease(product, 2);
     let mut primary = cluster.primary.root();
@@ -148,7 +148,7 @@ fn a_replica_can_be_held_back(product: Product) {
     assert_eq!(rows(&mut delayed), "1");
 }
 
-/// A planned switch, as any tool or person would do it.
+/// A planned switch, as a tool or a person does it.
 fn roles_follow_read_only(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
@@ -170,7 +170,7 @@ fn roles_follow_read_only(product: Product) {
     assert_eq!(rows(&mut site.cluster.primary.root()), "1");
 }
 
-/// To MariaDB's read_only the account is exempt.
+/// Only on MySQL: on MariaDB the account is exempt from read_only.
 #[test]
 fn a_session_that_is_pinned_to_a_former_primary_writes_nothing_there() {
     let site = Site::start(Product::MySql, |settings| settings);
@@ -181,7 +181,7 @@ fn a_session_that_is_pinned_to_a_former_primary_writes_nothing_there() {
     site.cluster.stop_replication(0);
     take_writes(&site.cluster.replicas[0]);
     site.wait_goes(WRITE, "replica1");
-    // What it has there cannot be had elsewhere: it stays, and hears the server's own word.
+    // The session's temporary table exists on this server only. So the session stays, and gets the server's error.
     let refused = client.query(WRITE);
     assert_eq!(refused.error().expect("it is read-only").code, 1290);
     assert_eq!(client.value("SELECT n FROM own"), "7");
@@ -195,7 +195,8 @@ fn a_session_that_is_pinned_to_a_former_primary_writes_nothing_there() {
 fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
     let site = Site::start(product, |settings| settings.set("balance.lag_max", "1s"));
     site.cluster.delay(0, 3600);
-    // It was stopped for a moment, and has to be seen without a lag before it is seen with one.
+    // Replication was stopped for a moment. The proxy has to see the replica without a lag before the test makes it
+    // lag.
     site.wait_goes(READ, "replica1");
     site.cluster.primary.root().run(WRITE);
     site.proxy
@@ -208,14 +209,14 @@ fn a_replica_that_lags_is_left_out_and_comes_back(product: Product) {
     site.wait_goes(READ, "replica1");
 }
 
-/// Without any limit of lag.
+/// This test sets no limit for the lag.
 fn a_replica_that_does_not_replicate_is_left_out(product: Product) {
     let site = Site::start(product, |settings| settings);
     site.wait_goes(READ, "replica2");
     site.cluster.stop_replication(1);
     site.wait_found("replica2", "has stopped replicating");
     assert_eq!(decision(&mut site.client(), READ), "replica1");
-    // It was seen to follow, and follows nobody now.
+    // The proxy has seen the replica replicate. Now it does not replicate from any server.
     let forget = match product.is_mariadb() {
         true => "RESET SLAVE ALL",
         false => "RESET REPLICA ALL",
@@ -225,7 +226,7 @@ fn a_replica_that_does_not_replicate_is_left_out(product: Product) {
     assert_eq!(decision(&mut site.client(), READ), "replica1");
 }
 
-/// Of a replica that nobody has seen follow another, the configuration decides.
+/// If the proxy has never seen a replica replicate, the configuration decides whether it is used.
 fn a_replica_of_unknown_lag_is_used_or_left_out(product: Product) {
     let servers = [Server::lease(product), Server::lease(product)];
     set_read_only(&servers[1]);
@@ -286,7 +287,7 @@ fn positions_are_known_of_every_backend(product: Product) {
     assert_eq!(client.value(READ), "1");
 }
 
-/// Nobody can tell whether a replica has them. These two do not even replicate.
+/// The proxy cannot know whether a replica has such writes. These two servers do not even replicate.
 fn writes_without_gtids_are_read_where_they_were_made(product: Product) {
     let servers = [(); 2].map(|()| Server::lease(product));
     for server in &servers {
@@ -327,7 +328,7 @@ fn how_backends_are_can_be_asked_beside_a_proxy(product: Product) {
     let settings = auto(&cluster)
         .set("health.monitor_user", "app")
         .set("health.monitor_password", PASSWORD);
-    // MySQL counts a lag until its next checkpoint, whatever the replica has by then.
+    // MySQL reports a lag until its next checkpoint, even if the replica has caught up.
     let told = wait::for_some("replicas that do not lag", wait::SOON, || {
         let (status, told) = backends(&settings);
         assert!(status.success(), "{told}");
@@ -372,7 +373,7 @@ fn a_missing_privilege_is_logged_and_can_be_granted_later(product: Product) {
     let told = site
         .proxy
         .wait_event("lag_unknown", &["backend=\"replica1\""]);
-    // The roles are known all the same.
+    // The roles are known although the privilege is missing.
     assert_eq!(decision(&mut site.client(), WRITE), "primary");
     site.wait_found("replica1", "its lag is not known, what helps is GRANT");
     site.cluster.stop_replication(0);

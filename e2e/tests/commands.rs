@@ -153,13 +153,13 @@ fn change_user_switches_plugins(site: &Site) -> Transcript {
         assert_eq!(path[0], "switch to sha256_password");
         change("sha2", "caching_sha2_password");
     }
-    // How far the password had to be proven depends on caches, which TLS does not share.
+    // The steps of the login depend on the server's caches, so they are not compared.
     let mut transcript = Transcript::default();
     transcript.note("changed");
     transcript
 }
 
-/// An account that no proxy has in its configuration: only a backend can judge it.
+/// Makes an account that no proxy has in its configuration, so only a backend can check its password.
 fn create_stranger(site: &Site) -> Login {
     let user = format!("s{}", &site.schema[..site.schema.len().min(30)]);
     let mut root = site.server.root();
@@ -232,7 +232,7 @@ fn a_failed_change_user_gives_the_servers_error(site: &Site) -> Transcript {
         .unwrap_err()
         .refusal();
     assert_eq!(refused.code, 1045);
-    // MySQL closes behind it, MariaDB goes on as the user from before.
+    // After this error MySQL closes the connection. MariaDB continues as the previous user.
     let next = conn.try_query("SELECT CURRENT_USER()");
     let user = next.ok().and_then(|reply| reply.text(0, 0));
     assert_eq!(user.as_deref(), site.is_mariadb().then_some("app@%"));

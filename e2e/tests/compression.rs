@@ -1,4 +1,4 @@
-//! Compression, each side on its own: whatever combination, the conversation is the same.
+//! Compression is negotiated on each side separately. Every combination gives the same conversation.
 
 use e2e::raw::{Compress, Execute, Login, PACKET_MAX, Param, RawConn, Transcript};
 use e2e::{PASSWORD, Product, Proxy, Server, Settings, is_nightly, sized, wait};
@@ -58,11 +58,11 @@ fn every_combination(product: Product, backends: &[&str], schema: &str) {
                 .set("backend_tls.mode", backend_tls);
             let proxy = Proxy::start(&settings);
             for (name, client) in &clients {
-                // Every client once with and once without TLS behind it is enough.
+                // It is enough to test every client once with and once without TLS to the backend.
                 if (backend_tls == "required") == (*name == "zstd" || *name == "plain") {
                     continue;
                 }
-                // A change is checked with those that do not compress on both sides alike.
+                // For each change, only the combinations with a different compression on each side are tested.
                 if !is_nightly() && name.starts_with(*backend) {
                     continue;
                 }
@@ -85,7 +85,7 @@ fn each_side_compresses_on_its_own_with_mysql() {
     every_combination(Product::MySql, &["off", "zlib", "zstd"], "t_compression");
 }
 
-/// Frames as small as they get, cutting packets and their headers anywhere.
+/// Very small frames, which split packets and their headers at any byte.
 #[test]
 fn packets_may_be_spread_over_frames_at_odd_borders() {
     let proxy = Proxy::start(&Settings::in_front_of([Server::shared(Product::MariaDb)]));
@@ -125,7 +125,7 @@ fn compression_can_be_switched_off() {
         .run("SELECT 1");
 }
 
-/// zstd is asked of a server that has none: the session goes on without.
+/// The proxy is configured for zstd, which this backend does not have. The session works without compression.
 #[test]
 fn a_backend_without_zstd_is_used_uncompressed() {
     let server = Server::shared(Product::MariaDb);
@@ -144,7 +144,7 @@ fn a_frame_with_a_wrong_length_ends_only_its_own_session() {
     for zstd in [false, true] {
         let mut conn = proxy.connect_as(&Login::app().compressed(zstd));
         conn.run("SELECT 1");
-        // Announces 16 MiB, holds nothing of the kind.
+        // This frame header announces 16 MiB, which the frame does not contain.
         let id = conn.id;
         conn.write_bytes(b"\x05\x00\x00\x00\xFF\xFF\xFFnoise")
             .unwrap();

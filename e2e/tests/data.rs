@@ -1,4 +1,4 @@
-//! Tables the scenarios fill.
+//! Tables that the scenarios fill.
 
 use e2e::raw::RawConn;
 
@@ -14,7 +14,7 @@ pub fn numbers(conn: &mut RawConn, name: &str, count: u32) {
     }
 }
 
-/// A table `kinds` with a column of each kind and a few telling rows.
+/// A table `kinds` with a column of each kind, and rows with special values.
 pub fn kinds(conn: &mut RawConn) {
     conn.run(
         "CREATE TABLE kinds (id INT PRIMARY KEY AUTO_INCREMENT, ti TINYINT, si SMALLINT UNSIGNED, \

@@ -1,18 +1,18 @@
-//! Views, triggers and routines that do more than their names say: what the proxy learns of them, and what it
-//! makes of statements that name them.
+//! Views, triggers and routines that do more than their names say: the definitions that the proxy learns, and how it
+//! treats statements that name these objects.
 
 use e2e::raw::{Execute, Login, RawConn};
 use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, free_port, wait};
 
-/// A cluster with views over functions, and a proxy that has learned what they do.
+/// A cluster with views over functions, and a proxy that has learned their definitions.
 struct Site {
     proxy: Proxy,
     admin: u16,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the cluster.
     cluster: Leased,
 }
 
-/// MySQL does not binlog what it does not know to be deterministic.
+/// MySQL does not write a function into the binary log unless the function is declared deterministic.
 const DEFINITIONS: &[&str] = &[
     "CREATE TABLE d.log (id INT PRIMARY KEY AUTO_INCREMENT, n INT)",
     "CREATE TABLE d.t (n INT PRIMARY KEY)",
@@ -74,7 +74,7 @@ impl Site {
         self.proxy.connect_as(&Login::app().schema("d"))
     }
 
-    /// Kind, name and what it does.
+    /// Kind, name and effects of each listed object.
     fn listed(&self) -> Vec<[String; 3]> {
         let address = e2e::raw::Address::Tcp(([127, 0, 0, 1], self.admin).into());
         let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
@@ -94,14 +94,14 @@ impl Site {
     }
 }
 
-/// A line of EXPLAIN SESSION.
+/// The value of an item of EXPLAIN SESSION.
 fn told(client: &mut RawConn, item: &str) -> String {
     let rows = client.run("EXPLAIN SESSION").texts();
     let row = rows.into_iter().find(|row| row[0] == item);
     row.unwrap_or_else(|| panic!("no {item}")).remove(1)
 }
 
-/// Which role EXPLAIN ROUTE says a statement wants.
+/// The role that EXPLAIN ROUTE names for a statement.
 fn role(client: &mut RawConn, statement: &str) -> String {
     let rows = client.run(&format!("EXPLAIN ROUTE {statement}")).texts();
     let row = rows.into_iter().find(|row| row[0] == "role").unwrap();
@@ -117,7 +117,7 @@ both! {
     nothing_is_learned_where_that_is_off
 }
 
-/// MySQL refuses defaults of the kind.
+/// MariaDB only: MySQL refuses defaults of this kind.
 #[test]
 fn a_default_that_moves_a_sequence_is_known() {
     let site = Site::start(Product::MariaDb, |settings| settings);
@@ -162,7 +162,7 @@ fn reads_of_views_are_routed_and_pinned_by_the_effects_of_the_views(product: Pro
     let mut client = site.client();
     assert_eq!(role(&mut client, "SELECT n FROM plain"), "replica");
     assert_eq!(role(&mut client, "SELECT n FROM reading"), "replica");
-    // One that only writes data leaves nothing on its connection.
+    // A view that only writes data does not pin its session.
     assert_eq!(client.value("SELECT n FROM writing"), "1");
     assert_eq!(client.value("SELECT name FROM whoami"), "replica1");
     let prepared = client.prepare("SELECT n FROM d.writing").statement();
@@ -172,7 +172,7 @@ fn reads_of_views_are_routed_and_pinned_by_the_effects_of_the_views(product: Pro
     assert_eq!(site.cluster.primary.root().value(ask), "2");
     site.cluster.wait_caught_up();
     assert_eq!(site.cluster.replicas[0].root().value(ask), "2");
-    // One that takes a lock keeps it, and its session where it is.
+    // A view that takes a lock pins its session.
     for read in ["SELECT n FROM `Over`", "SELECT * FROM t JOIN d.`Over` AS o"] {
         let mut client = site.client();
         client.run(read);
@@ -225,7 +225,7 @@ fn ddl_that_passes_is_learned_of(product: Product) {
     wait::until("the changed view is known", wait::SOON, || {
         role(&mut client, "SELECT n FROM made") == "replica"
     });
-    // A function changes what views do.
+    // The new function changes the effects of the views that call it.
     client.run("DROP FUNCTION locks");
     client.run("CREATE FUNCTION locks() RETURNS INT DETERMINISTIC RETURN 1");
     wait::until("the changed function is known", wait::SOON, || {

@@ -1,10 +1,10 @@
-//! A COM_CHANGE_USER that fails: which error the client hears, and whether the session goes on, as whom and in which
-//! schema. A pooled session is like a session of a server.
+//! A COM_CHANGE_USER that fails: which error the client gets, and whether the session continues, as which user and in
+//! which schema. A pooled session behaves like a session of a server.
 
 use e2e::raw::{Login, RawConn};
 use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings};
 
-/// What a client wants to become, and why it cannot.
+/// Failing changes of user: the reason, and the login.
 fn cases() -> Vec<(&'static str, Login)> {
     let long = "x".repeat(200);
     vec![
@@ -59,7 +59,7 @@ fn learning(server: &Server) -> Settings {
         .set("health.monitor_password", PASSWORD)
 }
 
-/// What comes of a change of user and of the session after it.
+/// The result of a change of user, and the state of the session after it.
 fn outcome(mut conn: RawConn, login: &Login) -> String {
     conn.run("SET @mine = 1");
     conn.run("CREATE TEMPORARY TABLE used.mine (n INT)");

@@ -1,5 +1,5 @@
-//! What breaks: servers that are none, that stop in the middle, that die; clients that send
-//! garbage or leave. Each costs its own session only, is told once, and names its side.
+//! Faults: backends that are not servers, that stop in the middle of a reply, or that die; clients that send garbage or
+//! disconnect. Each fault ends its own session only, is reported once, and its log line names the side.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -66,7 +66,7 @@ fn if_all_backends_are_down_the_error_names_each_with_its_cause() {
         .backend(format!("127.0.0.1:{one}"))
         .backend(format!("127.0.0.1:{two}"));
     let proxy = Proxy::start(&settings);
-    // A client that comes when one is known to be down and the other is not learns of the other alone.
+    // If one backend is already known to be down, the error of a new client may name the other backend only.
     wait::until("each is named", wait::SOON, || {
         let refused = refusal(&proxy);
         assert_eq!(refused.code, CANNOT_CONNECT);
@@ -76,7 +76,7 @@ fn if_all_backends_are_down_the_error_names_each_with_its_cause() {
     });
 }
 
-/// A scripted server that lets in and then answers one query as told.
+/// A scripted server that accepts a login, and answers one query by this script.
 fn answering(script: fn(&mut Dialogue) -> std::io::Result<()>) -> Scripted {
     Scripted::start(move |dialogue| {
         dialogue.welcome()?;
@@ -85,7 +85,8 @@ fn answering(script: fn(&mut Dialogue) -> std::io::Result<()>) -> Scripted {
     })
 }
 
-/// The server goes on, so the client hears what the server's own client would hear. The log names the backend.
+/// Other sessions of the server are not affected, so the client only loses its connection, as without a proxy. The log
+/// names the backend.
 fn is_closed_by(server: &Scripted) {
     let proxy = in_front_of(server);
     let mut conn = proxy.connect();
@@ -131,7 +132,7 @@ fn packets_out_of_order_cause_no_wrong_result() {
     let proxy = in_front_of(&server);
     let mut conn = proxy.connect();
     let reply = conn.try_query("SELECT 1");
-    // Either the proxy says what is wrong, or hands the jump on, as a direct connection would.
+    // The proxy either reports the error, or passes the wrong sequence id on, as a direct connection would.
     if let Ok(reply) = reply {
         assert_eq!(reply.error().expect("it failed").code, BACKEND_LOST);
         proxy.wait_event("backend_protocol", &["side=backend"]);
@@ -142,7 +143,7 @@ fn packets_out_of_order_cause_no_wrong_result() {
 fn the_client_gets_an_error_that_the_server_sends_unprompted() {
     let server = Scripted::start(|dialogue| {
         dialogue.welcome()?;
-        // What a server says before it closes a session it has enough of.
+        // A server sends this before it closes an idle session.
         dialogue.sequence = 0;
         dialogue.send_error(4031, "disconnected by the server because of inactivity")
     });
@@ -192,7 +193,7 @@ fn a_killed_server_is_named(product: Product) {
     assert!(error.text.contains(&server.tcp().to_string()), "{error}");
     let reply = middle.try_reply(Shape::Results);
     assert!(reply.map_or(true, |reply| reply.error().is_some()));
-    // Between commands: closed, with or without a word.
+    // Between commands, the proxy closes the connection with or without an error.
     assert!(
         idle.try_query("SELECT 1")
             .map_or(true, |reply| reply.error().is_some())
@@ -230,7 +231,7 @@ fn the_client_gets_the_shutdown_error_of_the_server(product: Product) {
     drop(root);
     server.shut_down();
     let reply = conn.try_reply(Shape::Results);
-    // An error, a result of the interrupted sleep, or nothing: as the server likes. Then the end.
+    // The reply is an error, a result of the interrupted sleep, or missing. Then the connection is closed.
     drop(reply);
     assert!(conn.is_closed_by_server());
 }
@@ -245,7 +246,7 @@ fn a_mysql_that_shuts_down_ends_its_sessions() {
     the_client_gets_the_shutdown_error_of_the_server(Product::MySql);
 }
 
-/// Waits until the backend has no session of this id.
+/// Waits until the backend has no session with this id.
 fn gone(server: &Server, id: u32) {
     let mut root = server.root();
     let ask = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id}");
@@ -266,7 +267,7 @@ fn a_client_that_disconnects_in_a_big_result_leaves_no_running_statement() {
             login.tls = tls.then(Default::default);
             let mut conn = proxy.connect_as(&login);
             let id = conn.id;
-            // A hundred gigabytes.
+            // The result has a hundred gigabytes.
             conn.send_query("SELECT REPEAT('x', 100000) FROM numbers AS a, numbers AS b")
                 .unwrap();
             conn.packet().unwrap();
@@ -280,7 +281,7 @@ fn a_client_that_disconnects_in_a_big_result_leaves_no_running_statement() {
     }
 }
 
-/// The server would sleep on for nobody; an account that may kill is needed to end it.
+/// The server would continue to sleep. The proxy needs an account that may kill sessions to end the statement.
 #[test]
 fn the_statement_of_a_client_that_disconnects_is_killed() {
     for product in [Product::MariaDb, Product::MySql] {
@@ -301,7 +302,7 @@ fn the_statement_of_a_client_that_disconnects_is_killed() {
     }
 }
 
-/// Sends bytes right after the connect; what comes back after the greeting, to the end.
+/// Sends bytes right after the connect. Returns the bytes that follow the greeting, up to the end of the connection.
 fn after_greeting(proxy: &Proxy, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(proxy.tcp()).unwrap();
     stream.set_read_timeout(Some(wait::SOON)).unwrap();
@@ -392,7 +393,7 @@ fn new_sessions_go_to_another_backend_if_one_does_not_answer() {
     let port = |conn: &mut RawConn| conn.value("SELECT @@port");
     assert_eq!(port(&mut proxy.connect()), hanging.port().to_string());
     hanging.process().signal(Signal::STOP);
-    // The system still accepts for it; it is the greeting that does not come.
+    // The system still accepts connections for the stopped server, but the server does not send its greeting.
     assert_eq!(port(&mut proxy.connect()), healthy.port().to_string());
     proxy.wait_event("backend_down", &[&hanging.port().to_string()]);
     hanging.process().signal(Signal::CONT);
@@ -413,7 +414,7 @@ fn a_statement_on_a_stopped_server_gets_an_error_that_names_it() {
     waiting.run("DO 1");
     idle.run("DO 1");
     hanging.process().signal(Signal::STOP);
-    // Somebody has to find out.
+    // With this login, the proxy notices that the server hangs.
     assert!(RawConn::connect(&proxy.address(), &Login::user("app")).is_err());
     let reply = waiting.command(command::QUERY, b"DO 2");
     let error = reply.error().expect("no reply but this");
@@ -425,7 +426,7 @@ fn a_statement_on_a_stopped_server_gets_an_error_that_names_it() {
     );
     hanging.process().signal(Signal::CONT);
     proxy.wait_event("backend_up_again", &[&hanging.port().to_string()]);
-    // Who asked for nothing has lost nothing.
+    // A session without a statement in flight is not affected.
     idle.run("DO 3");
 }
 

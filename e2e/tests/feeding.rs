@@ -21,12 +21,12 @@ both! {
     a_replica_begins_where_its_backup_ended
 }
 
-/// The password of the account with which the proxy follows.
+/// The password of the account with which the proxy replicates.
 const SECRET: &str = "a password";
 
 const PAGE: &str = include_str!("../../docs/manual/src/feeding-replicas.md");
 
-/// The settings of the manual's page, with files in a folder and the account that replicas have here.
+/// The settings of the manual's page, with files in this folder and the account of these replicas.
 fn write_config(primary: &Server, folder: &Path, port: u16, admin: u16) -> PathBuf {
     let page = PAGE.split("```toml\n").nth(1).unwrap();
     let page = page.split("```").next().unwrap();
@@ -72,7 +72,7 @@ impl Fed {
         if product.is_mariadb() {
             root.run("GRANT BINLOG MONITOR ON *.* TO pilotfish_repl");
         }
-        // The relay begins at the begin of the log, so that replicas can be empty.
+        // The relay begins at the begin of the log, so that replicas can start without data.
         root.run(match product.is_mariadb() {
             true => "RESET MASTER",
             false => "RESET BINARY LOGS AND GTIDS",
@@ -101,7 +101,7 @@ impl Fed {
         replica
     }
 
-    /// Waits until the admin port shows replicas in these states, each with what it was sent.
+    /// Waits until the admin port shows replicas in these states, and that each of them was sent data.
     fn wait_shown(&self, states: &[&str]) {
         let address = Address::Tcp(([127, 0, 0, 1], self.admin).into());
         let mut admin = RawConn::connect(&address, &Login::with("root", "all")).unwrap();
@@ -116,7 +116,7 @@ impl Fed {
         self.write_in(&mut self.primary.root(), from, to);
     }
 
-    /// GTIDs of MySQL with a tag.
+    /// Writes rows with GTIDs that have a tag, on MySQL.
     fn write_tagged(&self, from: u32, to: u32) {
         let mut root = self.primary.root();
         if !self.primary.product.is_mariadb() {
@@ -136,7 +136,7 @@ impl Fed {
         }
     }
 
-    /// Waits until the replicas have everything, and compares their table with the primary's.
+    /// Waits until the replicas have all transactions, and compares their table with the primary's.
     fn check(&self, replicas: &[&Server]) {
         let all = self.primary.root().value(position(self.primary.product));
         let checksum = |server: &Server| {
@@ -154,7 +154,7 @@ impl Fed {
 fn serve(config: &Path, port: u16) -> Proxy {
     let config = config.to_str().unwrap();
     let proxy = Proxy::start_with(&["--config", config, "--listen", "127.0.0.1:{port}"]);
-    // Before the relay has a file, replicas are turned away.
+    // The proxy refuses replicas until the relay has a file.
     let address = Address::Tcp(([127, 0, 0, 1], port).into());
     wait::until("the relay begins", wait::SOON, || {
         RawConn::connect(&address, &Login::app()).is_ok()
@@ -162,7 +162,7 @@ fn serve(config: &Path, port: u16) -> Proxy {
     proxy
 }
 
-/// A new replica that has what was on the primary at this position, as a restored backup has.
+/// A new replica with the primary's data at this position, like a restored backup.
 fn restored(product: Product, id: u32, at: &str, statements: &[&str]) -> LeasedServer {
     let replica = start(product, id);
     let mut root = replica.root();
@@ -205,18 +205,18 @@ fn replicas_continue_after_restarts_and_kills_of_the_proxy(product: Product) {
     fed.write(0, 20);
     let (one, mut other) = (fed.replica(2), fed.replica(3));
     fed.check(&[&one, &other]);
-    // Live, from two log files of the primary.
+    // The transactions arrive live, from two log files of the primary.
     fed.write_tagged(20, 30);
     fed.primary.root().run("FLUSH BINARY LOGS");
     fed.write(30, 40);
     fed.check(&[&one, &other]);
-    // Replicas of MySQL say so if the clock of parallel execution goes backward within one file.
+    // A replica of MySQL logs this if the clock of parallel execution goes backward within one file.
     let log = std::fs::read_to_string(one.folder().join("log")).unwrap();
     let is_told = log.contains("is inconsistent with that of a preceding one");
     assert!(!is_told, "{log}");
     fed.wait_shown(&["live", "live"]);
 
-    // A replica that was away goes on by GTID, behind an event of two packets.
+    // A stopped replica continues by GTID, behind an event of two packets.
     other.kill();
     let large = "INSERT INTO shop.large VALUES (1, REPEAT('x', 17000000))";
     fed.primary.root().run(large);
@@ -227,7 +227,7 @@ fn replicas_continue_after_restarts_and_kills_of_the_proxy(product: Product) {
     start_replica(&other);
     fed.check(&[&one, &other]);
 
-    // So does the proxy, and both replicas after it.
+    // The killed proxy continues, and then both replicas do.
     proxy.kill();
     fed.write(60, 80);
     let proxy = fed.proxy();
@@ -235,7 +235,7 @@ fn replicas_continue_after_restarts_and_kills_of_the_proxy(product: Product) {
     fed.write(80, 90);
     fed.check(&[&one, &other]);
 
-    // A replica that begins now gets all of it from the files.
+    // A replica that begins now gets all transactions from the files.
     let late = fed.replica(4);
     fed.check(&[&late]);
     for replica in [&one, &other, &late] {
@@ -245,7 +245,7 @@ fn replicas_continue_after_restarts_and_kills_of_the_proxy(product: Product) {
     proxy.stop();
 }
 
-/// The relay begins at the end of the primary's log, so a replica needs a backup that is younger.
+/// The relay begins at the end of the primary's log, so a replica needs a backup that is newer than that.
 fn a_replica_begins_where_its_backup_ended(product: Product) {
     let fed = Fed::new(product);
     let schema = [
@@ -261,23 +261,23 @@ fn a_replica_begins_where_its_backup_ended(product: Product) {
     let other = "[[account]]\nuser = \"plain\"\npassword = \"plain\"\n";
     std::fs::write(&fed.config, format!("{text}\n{other}")).unwrap();
     let proxy = fed.proxy();
-    // An account of clients is none of replicas.
+    // An account for clients is not valid for replicas.
     let address = Address::Tcp(([127, 0, 0, 1], fed.port).into());
     let refused = RawConn::connect(&address, &Login::with("plain", "plain"));
     assert_eq!(refused.unwrap_err().refusal().code, 1045);
 
-    // Nothing has been written since, so the relay has no transaction yet.
+    // No transaction has been written since the backup, so the relay is empty.
     let early = restored(product, 2, &at, &schema);
     follow(&early, fed.port);
     fed.write(10, 20);
     fed.check(&[&early]);
 
-    // A backup of the relay's begin is enough later on, too.
+    // A backup from the relay's begin is enough later on, too.
     let late = restored(product, 3, &at, &schema);
     follow(&late, fed.port);
     fed.check(&[&early, &late]);
 
-    // One that is older is not: the replica stops, and is told why.
+    // An older backup is not enough: the replica stops with an error.
     let older = restored(product, 4, "", &[]);
     follow(&older, fed.port);
     wait::until("the replica is refused", wait::SOON, || is_refused(&older));
@@ -296,7 +296,7 @@ fn is_refused(replica: &Server) -> bool {
     texts.any(|it| it.contains("fatal error 1236"))
 }
 
-/// It may have started by itself with its server.
+/// Starts replication, which may have started with the server already.
 fn start_replica(replica: &Server) {
     replica.root().run(match replica.product.is_mariadb() {
         true => "START SLAVE",

@@ -1,4 +1,4 @@
-//! Coming from another proxy, and setting up by asking: with servers that run.
+//! Moving from another proxy, and the setup by `init`, with running servers.
 
 use std::process::{Command, Output};
 
@@ -15,7 +15,7 @@ fn told(output: &Output) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// A server with ProxySQL's tables answers as ProxySQL's admin port does.
+/// A server with ProxySQL's tables answers in place of ProxySQL's admin port.
 #[test]
 fn the_import_reads_proxysqls_admin_port() {
     for product in [Product::MariaDb, Product::MySql] {
@@ -151,7 +151,8 @@ fn init_finds_a_cluster_and_writes_a_file_that_serves() {
     }
 }
 
-/// An account that may create no other gets a file, and the statements that create the monitor account.
+/// If the account may not create accounts, `init` writes a file, and prints the statements that create the monitor
+/// account.
 #[test]
 fn init_without_privileges_writes_the_statements() {
     for product in [Product::MariaDb, Product::MySql] {
@@ -208,7 +209,7 @@ fn init_without_privileges_writes_the_statements() {
     }
 }
 
-/// The commands for a proxy that runs, each once, as people and as programs read them.
+/// Runs each command for a running proxy once, with its output for people and its output for programs.
 #[test]
 fn commands_show_and_change_a_running_proxy() {
     for product in [Product::MariaDb, Product::MySql] {
@@ -306,7 +307,7 @@ fn commands_show_and_change_a_running_proxy() {
         );
 
         proxy.stop();
-        // The file is gone with the proxy.
+        // The proxy's folder with the settings file is gone by now, so the command gets the address.
         let address = format!("127.0.0.1:{admin}");
         let gone = run(&[
             "status",

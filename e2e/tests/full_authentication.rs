@@ -1,4 +1,5 @@
-//! A backend that wants a password in full: over a connection in clear it gets none by a key that it presents itself.
+//! A backend that asks for the full password. Over a connection without TLS it does not get the password by a key that
+//! it presents itself.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +9,7 @@ use e2e::{PASSWORD, Product, Proxy, Scripted, Server, Settings};
 
 const SHA2: &str = "caching_sha2_password";
 
-/// What a server without TLS hears that asks each client for its password in full.
+/// A server without TLS that asks each client for its full password, and records the packets that it receives.
 fn thief(heard: &Arc<Mutex<Vec<Vec<u8>>>>) -> Scripted {
     let heard = Arc::clone(heard);
     Scripted::start(move |dialogue: &mut Dialogue| {
@@ -54,7 +55,7 @@ fn a_server_that_presents_a_key_of_its_own_gets_no_password() {
     assert!(heard.is_empty(), "{heard:?}");
 }
 
-/// Forgets all passwords of `caching_sha2_password` that the server has seen.
+/// Empties the server's cache of `caching_sha2_password`.
 fn chill(server: &Server) {
     server.root().run("FLUSH PRIVILEGES");
 }
@@ -72,7 +73,7 @@ fn account(server: &Server, product: Product) {
 /// Servers that have the plugin.
 const PRODUCTS: [Product; 2] = [Product::MySql, Product::MariaDbNext];
 
-/// No key is taken from a server.
+/// Takes no public key from a server.
 fn strict(settings: Settings) -> Settings {
     settings.set("backend_tls.get_server_public_key", false)
 }
@@ -97,7 +98,7 @@ fn a_cold_cache_is_warmed_over_tls() {
             let told = conn.run(cipher).texts();
             assert!(!told[0][1].is_empty(), "{product:?}: {told:?}");
             assert_eq!(conn.value("SELECT CURRENT_USER()"), "cold@%");
-            // MySQL's cache is warm now: TLS is not needed any more. MariaDB has no cache.
+            // MySQL's cache is warm now, so TLS is not needed any more. MariaDB has no cache.
             if product != Product::MySql {
                 continue;
             }

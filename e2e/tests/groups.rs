@@ -1,14 +1,14 @@
-//! Members of a group, Galera's and Group Replication's, that are not in step with it: they are left out, and the
-//! admin table `backends` says why.
+//! Members of Galera groups and of Group Replication that are not in step with their group: the proxy does not use
+//! them, and the admin table `backends` has the reason.
 
 use e2e::raw::{Login, RawConn};
 use e2e::{Folder, PASSWORD, Product, Proxy, Server, Settings, Signal, free_port, wait};
 
-/// Two members, of which the first counts more: without the second it goes on, without it the second does not.
+/// A group of two members, in which the first has more weight: the first works without the second, but not the reverse.
 struct Group {
     first: Server,
     second: Server,
-    /// Where the second Galera node keeps its position in the group.
+    /// The folder with the second Galera node's position in the group.
     _home: Option<Folder>,
 }
 
@@ -19,7 +19,7 @@ struct Site {
     admin: RawConn,
 }
 
-/// Who answers: a table that tells it apart from the other member.
+/// The name of the answering member, which differs between the members.
 const WHO: &str = "SELECT name FROM d.whoami";
 
 impl Group {
@@ -33,7 +33,7 @@ impl Group {
         };
         let group = status("wsrep_cluster_state_uuid");
         let position = status("wsrep_last_committed");
-        // Both begin with the same data, so that the second needs no copy of the first's.
+        // Both nodes begin with the same data, so that the second does not need a copy from the first.
         let home = Folder::new("galera");
         home.write(
             "grastate.dat",
@@ -95,7 +95,8 @@ impl Group {
         }
     }
 
-    /// Has the members' tables tell them apart; `unheard` keeps a write from the group.
+    /// Gives the members different names in `d.whoami`; the statements `unheard` keep the second member's write out of
+    /// the group.
     fn tell_apart(&self, unheard: &[&str]) {
         let mut root = self.first.root();
         root.run("CREATE DATABASE d");
@@ -113,7 +114,7 @@ impl Group {
     }
 }
 
-/// A node of a Galera cluster of two, of these ports; the first weighs more.
+/// A node of a Galera cluster of two with these ports. The first node has more weight.
 fn galera_node(ports: [u16; 2], index: usize, more: &[&str]) -> Server {
     let [first, second] = ports;
     let provider_options = format!(
@@ -168,7 +169,7 @@ impl Site {
         }
     }
 
-    /// Waits until the admin table says so of the second member: its state, and what it gives as reason.
+    /// Waits until the admin table has this state and this reason for the second member.
     fn wait_told(&mut self, state: &str, reason: &str) {
         let sql = "SELECT CONCAT(state, '; ', COALESCE(cause, ''), '; ', COALESCE(complaint, '')) \
                    FROM backends WHERE name = 'second'";
@@ -179,7 +180,7 @@ impl Site {
         });
     }
 
-    /// Waits until reads are answered by this member, and sees that they stay there.
+    /// Waits until this member answers reads, and checks that reads stay there.
     fn wait_read_on(&self, name: &str) {
         let mut conn = self.proxy.connect();
         conn.patience(2 * wait::SOON);
@@ -216,7 +217,7 @@ fn a_galera_node_that_is_not_in_step_is_left_out() {
         .run("SET GLOBAL wsrep_desync = OFF");
     site.wait_in_step();
 
-    // It is cut off from the group, and without it the rest goes on.
+    // The second node is cut off from the group, and the first works without it.
     let isolate =
         |value: u8| format!("SET GLOBAL wsrep_provider_options = 'gmcast.isolate={value}'");
     let mut root = site.group.second.root();
@@ -232,7 +233,7 @@ fn a_galera_node_that_is_not_in_step_is_left_out() {
     root.run(&isolate(0));
     site.wait_in_step();
 
-    // It hangs.
+    // The second node hangs.
     site.group.second.process().signal(Signal::STOP);
     site.wait_told("down", "");
     site.wait_read_on("first");
@@ -256,7 +257,7 @@ fn a_member_of_group_replication_that_is_not_in_step_is_left_out() {
     site.group.second.root().run("START GROUP_REPLICATION");
     site.wait_in_step();
 
-    // The other half of the group hangs: what is committed there afterwards would not arrive.
+    // The first member hangs, so the second has no majority: it could not replicate a commit.
     site.group.first.process().signal(Signal::STOP);
     site.wait_told("up", "cannot reach a majority of the group");
     site.group.first.process().signal(Signal::CONT);

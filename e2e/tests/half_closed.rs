@@ -1,5 +1,5 @@
-//! Clients that close their sending side behind a command: they get the whole reply, as from a server. A client that is
-//! gone looks the same at first, and its statement is ended after `limits.timeout_half_closed`.
+//! Clients that close their sending side after a command: they get the whole reply, as from a server. A disconnected
+//! client looks the same at first, and its statement is ended after `limits.timeout_half_closed`.
 
 use std::net::Shutdown;
 
@@ -10,7 +10,7 @@ use crate::lanes::{Site, answered, hold, waiting};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/every_other.lua");
 
-/// Transparent, pooled, and with a script in both ways.
+/// Transparent and pooled sessions, each with and without a script.
 fn ways(server: &Server) -> [(&'static str, Settings); 4] {
     let transparent = || Settings::in_front_of([server]).set("workers", 1);
     let pooled = || Settings::pooled(server, 2);
@@ -25,7 +25,8 @@ fn ways(server: &Server) -> [(&'static str, Settings); 4] {
     ]
 }
 
-/// Two results: one that comes late (MySQL ends a SLEEP whose client has closed its side), and one that fills the buffers of the sockets.
+/// Two results: one that takes time (MySQL would end a SLEEP of a client that has closed its side), and one that is
+/// larger than the buffers of the sockets.
 const QUERY: &str =
     "SELECT 'answered', BENCHMARK(500000, SHA2('x', 256)); SELECT REPEAT('x', 4000000)";
 
@@ -35,7 +36,7 @@ fn query_then_close(mut conn: RawConn, way: &str) {
     let reply = conn.reply(Shape::Results);
     let rows: Vec<usize> = reply.results().map(|rows| rows.rows.len()).collect();
     assert_eq!(rows, [1, 1], "{way}: {:?}", reply.error());
-    // MySQL itself sends an error behind the reply, which says that it cannot read any more.
+    // MySQL itself sends an error behind the reply, because it cannot read any more.
     assert!(conn.is_closed_by_server() || way == "directly", "{way}");
 }
 
@@ -51,10 +52,10 @@ fn a_client_that_closes_its_sending_side_gets_its_reply(product: Product) {
     let direct = RawConn::connect(&server.tcp().into(), &Login::app()).unwrap();
     query_then_close(direct, "directly");
     for (way, settings) in ways(server) {
-        // The test is of the reply, not of the time that a busy machine needs.
+        // The timeout is long: the test is about the reply, and a busy machine may be slow.
         let proxy = Proxy::start(&settings.set("limits.timeout_half_closed", "60s"));
         query_then_close(proxy.connect(), way);
-        // A script sends each second command itself.
+        // A script sends every second command itself.
         let mut second = proxy.connect();
         second.run("SELECT 1");
         query_then_close(second, way);

@@ -9,7 +9,7 @@ both! {
     an_idle_transaction_ends_a_session_that_is_not_pooled
 }
 
-/// A server with a table that one row is locked in by an open transaction.
+/// Makes the table `d.t`, on which `app` has all privileges.
 fn prepare(root: &mut RawConn) {
     root.run("CREATE DATABASE d");
     root.run("CREATE TABLE d.t (n INT PRIMARY KEY) ENGINE=InnoDB");
@@ -21,7 +21,7 @@ fn begin(conn: &mut RawConn) {
     conn.run("INSERT INTO d.t VALUES (1)");
 }
 
-/// The server has rolled it back: the row is free.
+/// Checks that the server has rolled the transaction back, and the row is not locked.
 fn assert_rolled_back(root: &mut RawConn) {
     root.run("INSERT INTO d.t VALUES (1)");
     root.run("DELETE FROM d.t");
@@ -49,7 +49,7 @@ fn an_idle_transaction_ends_a_session_that_is_not_pooled(product: Product) {
             assert_eq!(error.code, 4031, "{error}");
             assert!(error.text.contains("timeout_idle_transaction"), "{error}");
             assert!(conn.is_closed_by_server());
-            // It was idle for as long, outside of a transaction.
+            // The other session was idle for the same time, outside of a transaction.
             assert_eq!(other.value("SELECT 1"), "1");
         }
     }

@@ -5,7 +5,7 @@ use e2e::raw::{Outcome, RawConn, Reply, Shape, Transcript, capability};
 
 const LOAD: &str = "LOAD DATA LOCAL INFILE 'the file' INTO TABLE t FIELDS TERMINATED BY ','";
 
-/// Sends a statement that asks for a file, and the file in chunks; the final reply.
+/// Sends a statement that asks for a file, and then the file in chunks. Returns the final reply.
 fn load(conn: &mut RawConn, sql: &str, chunks: &[&[u8]]) -> Reply {
     let reply = conn.query(sql);
     assert!(matches!(&reply.outcomes[..], [Outcome::LocalFile(name)] if name == b"the file"));
@@ -91,7 +91,7 @@ fn a_client_may_leave_while_it_sends_its_file(site: &Site) -> Transcript {
     conn.query(LOAD);
     conn.send_on(b"1,one\n");
     drop(conn);
-    // The table is free again once the server has noticed.
+    // The server unlocks the table when it has noticed that the client is gone.
     let mut conn = site.connect();
     conn.run("SET lock_wait_timeout = 20");
     conn.run("ALTER TABLE t ADD COLUMN more INT");

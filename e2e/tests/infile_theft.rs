@@ -1,9 +1,9 @@
-//! A server that asks for a file of the client that no statement names: it gets none.
+//! A server that asks the client for a file which the statement does not name: the client gets no such request.
 
 use e2e::raw::{Login, Outcome, RawConn, capability};
 use e2e::{Cut, Folder, Product, Proxy, Relay, Server, Settings, wait};
 
-/// What the client has heard: an error or the end of its connection, and no request for a file.
+/// Checks that the client gets an error or the end of its connection, and no request for a file.
 #[track_caller]
 fn assert_not_asked(conn: &mut RawConn, sql: &str) {
     match conn.try_query(sql) {
@@ -46,7 +46,7 @@ fn a_file_is_asked_for_only_if_the_statement_names_it(product: Product) {
             let mut conn = proxy.connect();
             assert_not_asked(&mut conn, sql);
         }
-        // The file that is named may be asked for.
+        // The server may ask for the file that the statement names.
         relay.cut(Cut::AskFile("theft"), "theft");
         let mut conn = proxy.connect();
         let reply = conn.query("LOAD DATA LOCAL INFILE 'theft' INTO TABLE t");

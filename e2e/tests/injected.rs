@@ -1,5 +1,5 @@
-//! What rules have sent before and behind statements: what it tells, and that the client sees nothing
-//! of it, whatever it asks. Time limits and kills: `simulation/tests/scenes/injected_statements.rs`.
+//! Statements that rules send before and after a client's statements: their results are logged, and the client does not
+//! notice them in any diagnostics. For time limits and kills, see `simulation/tests/scenes/injected_statements.rs`.
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, capability};
 use e2e::{PASSWORD, Product, Proxy, Server, Settings};
@@ -17,7 +17,7 @@ both! {
     others_come_and_go_between
 }
 
-/// A proxy with one rule, which means what bears the tag `looked`.
+/// A proxy with one rule, for statements with the tag `looked`.
 struct Site {
     server: &'static Server,
     proxy: Proxy,
@@ -35,7 +35,7 @@ impl Site {
     ) -> Self {
         let server = Server::shared(product);
         server.root().run("CREATE DATABASE IF NOT EXISTS injected");
-        // A busy machine may take its time.
+        // The limit is long, because the machine may be busy.
         let limit = ("timeout_injected", "\"60s\"");
         let mut rule = [&[("tag", "\"looked\"")], rule].concat();
         if rule.iter().all(|(key, _)| *key != limit.0) {
@@ -55,7 +55,7 @@ impl Site {
         self.proxy.connect_as(&Login::app().schema("injected"))
     }
 
-    /// Makes a table of this name with so many rows.
+    /// Makes a table with this name and this number of rows.
     fn table(&self, name: &str, rows: u32) {
         let mut root = self.server.root();
         root.run(&format!("DROP TABLE IF EXISTS injected.{name}"));
@@ -70,7 +70,7 @@ impl Site {
         }
     }
 
-    /// What was logged of each statement, in order; waits until there are so many.
+    /// The log entry of each statement, in order. Waits until there are this many.
     fn profiles(&self, count: usize) -> Vec<Value> {
         let json = |line: &String| -> Value {
             serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap()
@@ -90,7 +90,7 @@ impl Site {
         self.server.tcp().to_string()
     }
 
-    /// How many were injected, and how many of these failed.
+    /// How many statements were injected, and how many of them failed.
     fn counts(&self, client: &mut RawConn) -> (String, String) {
         let row = client.query("EXPLAIN RULES").texts().remove(0);
         (row[7].clone(), row[8].clone())
@@ -130,7 +130,7 @@ fn changes_by_injected_statements_are_logged(product: Product) {
     assert!(scanned["exec_time"].as_f64().unwrap() > 0.0);
     assert!(scanned["timestamp"].as_str().unwrap().ends_with('Z'));
     let counted = |profile: &Value, name: &str| profile["status"][name].as_i64().unwrap_or(0);
-    // The second question is among what it counts.
+    // Of the two status queries, the second counts itself.
     assert_eq!(counted(scanned, "Com_select"), 1, "{scanned}");
     let read = counted(scanned, "Handler_read_next") + counted(scanned, "Handler_read_rnd_next");
     assert!(read >= 20, "{scanned}");
@@ -179,10 +179,10 @@ fn results_are_logged_whole(product: Product) {
         results[2]["result"]["rows"],
         serde_json::json!([["x", null]])
     );
-    // What cannot be explained is not sent, which is no failure.
+    // A statement that cannot be explained is skipped, which does not count as a failure.
     assert!(profiles[1]["results"][0]["skipped"].is_string());
     assert_eq!(site.counts(&mut client).1, "0");
-    // The client has its own warning still.
+    // The client still gets its own warning.
     client.run(warns);
     assert_eq!(client.query("SHOW WARNINGS").texts()[0][1], "1292");
 }
@@ -196,7 +196,7 @@ fn executions_are_explained_with_their_values(product: Product) {
     let parameters = [Param::Int(7), Param::Text("it's")];
     let execute = Execute::new(prepared.statement(), &parameters);
     assert_eq!(number_of(&client.execute(&execute)), 0);
-    // Types that the server knows are not sent again.
+    // The types are not sent again, because the server knows them.
     assert_eq!(number_of(&client.execute(&execute.without_types())), 0);
     for profile in site.profiles(2) {
         let result = &profile["results"][0]["result"];
@@ -206,7 +206,7 @@ fn executions_are_explained_with_their_values(product: Product) {
     assert_eq!(site.counts(&mut client), ("2".to_owned(), "0".to_owned()));
 }
 
-/// What is sent here warns, fails, counts rows and reads tables.
+/// These injected statements warn, fail, count rows and read tables.
 const NOISY: [(&str, &str); 3] = [
     (
         "before",
@@ -229,7 +229,7 @@ fn injected_statements_leave_no_diagnostics(product: Product) {
     site.table("injected_made", 0);
     let mut through = site.client();
     let mut direct = site.server.connect("injected");
-    // Each with what is asked afterwards.
+    // Each statement is followed by each of these queries.
     let asks = [
         "SHOW WARNINGS",
         "SHOW COUNT(*) WARNINGS",
@@ -341,24 +341,24 @@ fn injected_statements_neither_begin_nor_end_a_transaction(product: Product) {
     let looked = |statement: &str| format!("{statement} /* tag: looked */");
     let reply = client.query(&looked("SELECT 1"));
     assert_eq!(reply.status() & IN_TRANS, 0);
-    // Within a transaction the characteristics of one cannot be set.
+    // An open transaction would make this statement fail.
     let set = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
     assert_eq!(number_of(&client.query(&looked(set))), 0);
-    // The first that reads takes them, and that is not what is injected.
+    // The client's first read uses the characteristics, not an injected statement.
     client.run(&looked("SELECT COUNT(*) FROM injected_tx"));
     site.server
         .root()
         .run("INSERT INTO injected.injected_tx (v) VALUES ('x')");
     assert_eq!(client.value("SELECT COUNT(*) FROM injected_tx"), "2");
     client.run("ROLLBACK");
-    // Within a transaction nothing ends it.
+    // Injected statements do not end the client's transaction.
     client.run("SET autocommit = 1");
     client.run("BEGIN");
     client.run(&looked("INSERT INTO injected_tx (v) VALUES ('y')"));
     assert_ne!(client.query("SELECT 1").status() & IN_TRANS, 0);
     client.run("ROLLBACK");
     assert_eq!(client.value("SELECT COUNT(*) FROM injected_tx"), "2");
-    // A snapshot begins with the client's own statement, and not with what was behind a COMMIT.
+    // The snapshot begins with the client's next statement, not with the statement injected after COMMIT.
     client.run("SET autocommit = 0");
     client.run(&looked("COMMIT"));
     site.server
@@ -368,7 +368,7 @@ fn injected_statements_neither_begin_nor_end_a_transaction(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// Whatever the client's own statements have done before, or fail to do.
+/// Injected statements do not pin, whatever the client's own statements did before, and even if they fail.
 fn nothing_of_it_pins(product: Product) {
     let site = Site::start(
         product,
@@ -448,7 +448,7 @@ fn a_failed_injected_statement_does_not_fail_the_statement(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// Clients that leave at once, and many that share two connections.
+/// Clients that disconnect at once, and many clients that share two connections.
 fn others_come_and_go_between(product: Product) {
     let site = Site::start(product, &STATUS);
     std::thread::scope(|scope| {

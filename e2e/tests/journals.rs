@@ -43,7 +43,7 @@ impl Logged {
         self.written(name, 0)
     }
 
-    /// The file's lines, once there are so many.
+    /// The file's lines, once there are `count` of them.
     fn written(&self, name: &str, count: usize) -> Vec<Value> {
         e2e::written::json_lines(&self.path(name), count)
     }
@@ -53,7 +53,7 @@ impl Logged {
         RawConn::connect(&address.into(), &Login::with("root", "all")).unwrap()
     }
 
-    /// What a log's row of `logs` has: entries written and dropped.
+    /// The columns of a log's row in `logs`: entries written and dropped.
     fn counts(&self, log: &str) -> (u64, u64) {
         let sql = format!("SELECT written, dropped FROM logs WHERE log = '{log}'");
         let row = self.root().run(&sql).texts().remove(0);
@@ -124,7 +124,7 @@ fn include_values_logs_values_and_sample_one_in_logs_a_sample() {
     assert!(few < 200, "{few}");
 }
 
-/// A client names its schema and writes its statements; neither begins an entry.
+/// A schema's name or a statement's text that looks like the begin of an entry does not begin one.
 #[test]
 fn slow_statements_are_logged_in_the_servers_format() {
     let logged = Logged::start(|settings, path| {
@@ -136,7 +136,7 @@ fn slow_statements_are_logged_in_the_servers_format() {
     let mut root = Server::shared(Product::MariaDb).root();
     root.run("CREATE DATABASE IF NOT EXISTS `slow\n# log`");
     logged.proxy.connect().run("SELECT 'fast'");
-    // Not before: on a busy machine that one may be as slow as these.
+    // The threshold is set after the fast statement, which may be slow on a busy machine.
     let threshold = "SET GLOBAL slow_log.threshold = '500ms'";
     logged.root().run(threshold);
     let login = Login::app().schema("slow\n# log");
@@ -204,7 +204,7 @@ fn logins_ends_and_administration_are_in_the_audit_log() {
         &Login::with("app", "not-the-password"),
     );
     assert!(refused.is_err());
-    // The end of both.
+    // Waits for the entries of both sessions.
     logged.written("audit", 3);
     let mut root = logged.root();
     root.run("RESET DIGESTS");
@@ -252,7 +252,7 @@ fn logins_ends_and_administration_are_in_the_audit_log() {
     assert!(details[7].ends_with(".weight"), "{details:?}");
     let text = logged.text("audit");
     assert!(!text.contains("not-the-password"), "{text}");
-    // Elsewhere, a port or a time may have these digits.
+    // Only the details are searched, because a port or a time may have these digits.
     assert!(!details.concat().contains("4242"), "{text}");
     let is_from = |line: &Value| {
         line["client"]
@@ -355,7 +355,7 @@ fn a_moved_log_file_is_reopened() {
     });
 }
 
-/// A device that takes no byte, from the first entry on.
+/// A device that accepts no byte, from the first entry on.
 #[test]
 fn a_full_disk_stops_no_session_and_is_logged_once() {
     const LOGS: [&str; 3] = ["query_log", "slow_log", "audit_log"];
@@ -397,7 +397,7 @@ fn a_full_disk_stops_no_session_and_is_logged_once() {
         .proxy
         .wait_event("log_write_failed", &["log=\"profiling\""]);
     assert_eq!(logged.proxy.count_events("log_write_failed"), 4);
-    // New sessions come in as before.
+    // The proxy still accepts new sessions.
     assert_eq!(logged.proxy.connect().value("SELECT 1"), "1");
     logged.proxy.assert_sound();
 }

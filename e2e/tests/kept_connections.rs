@@ -1,5 +1,5 @@
-//! What the table of pools tells of an account whose idle transactions give connections up for others, over two workers.
-//! What clients see of that: `simulation/tests/scenes/kept_connections.rs`.
+//! The columns of the table of pools for an account whose idle transactions give up connections for other accounts,
+//! with two workers. For the effect on clients, see `simulation/tests/scenes/kept_connections.rs`.
 
 use e2e::raw::{Address, Login, RawConn};
 use e2e::{PASSWORD, Product, Proxy, Server, Settings, free_port, wait};
@@ -42,7 +42,7 @@ impl Shared {
         RawConn::connect(&self.admin, &Login::with("root", "all")).unwrap()
     }
 
-    /// Waits until all sessions of `greedy` have been idle for a while: those may have to give up what they keep.
+    /// Waits until all sessions of `greedy` have been idle for so long that they may have to give up their connections.
     fn wait_idle(&self) {
         let mut admin = self.admin();
         wait::until("all have been idle for a while", wait::SOON, || {
@@ -60,8 +60,8 @@ impl Shared {
     }
 }
 
-/// They were alone, so they have all connections when the first session of another account comes. Those that go on
-/// come no more than to four fifths of them while it is there.
+/// The first account was alone, so it has all connections when the first session of another account arrives. Then its
+/// idle transactions keep no more than four fifths of the connections.
 #[test]
 fn a_hundred_idle_transactions_of_one_account_leave_connections_for_others() {
     let server = Server::lease(Product::MariaDb);
@@ -93,7 +93,7 @@ fn a_hundred_idle_transactions_of_one_account_leave_connections_for_others() {
         }
     }
     assert_eq!(ended.len(), 20, "{ended:?}");
-    // Their sessions go on.
+    // The sessions whose transactions were ended continue.
     for n in ended {
         assert_eq!(greedy[n].value("SELECT 1"), "1");
     }

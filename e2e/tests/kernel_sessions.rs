@@ -1,5 +1,5 @@
-//! Listeners with `routing.session = "kernel"`. Where the kernel does not let the tests' proxy join sockets, the same is tested
-//! of relayed sessions, and that the proxy says so.
+//! Listeners with `routing.session = "kernel"`. If the kernel does not let the tests' proxy join sockets, the same is
+//! tested with relayed sessions, and that the proxy logs this.
 
 use std::net::{Shutdown, SocketAddr};
 
@@ -20,7 +20,7 @@ both! {
     sessions_with_tls_are_relayed
 }
 
-/// A proxy with such a listener, and an admin port.
+/// A proxy with a kernel listener and an admin port.
 struct KernelSite {
     proxy: Proxy,
     address: SocketAddr,
@@ -48,7 +48,7 @@ impl KernelSite {
         }
     }
 
-    /// In front of a server, without TLS.
+    /// A proxy in front of this server, without TLS.
     fn of(server: &Server) -> Self {
         Self::start(plain(server))
     }
@@ -95,7 +95,7 @@ impl KernelSite {
         assert_eq!(self.sessions("relayed", "kernel"), relayed);
     }
 
-    /// Until no session of clients is left.
+    /// Waits until no client session is left.
     fn wait_empty(&self) {
         let mut admin = self.admin();
         wait::until("the sessions have ended", wait::SOON, || {
@@ -108,7 +108,7 @@ fn plain(server: &Server) -> Settings {
     Settings::in_front_of([server]).set("client_tls.mode", "off")
 }
 
-/// The bytes that the only session has passed, if it is joined: from its client, and from its backend.
+/// The bytes that the only session has passed from its client and from its backend, if the session is joined.
 fn bytes(admin: &mut RawConn) -> Option<[u64; 2]> {
     let text = admin.value(
         "SELECT COALESCE(bytes_sent || ' ' || bytes_received, '') FROM sessions ORDER BY id LIMIT 1",
@@ -154,7 +154,7 @@ fn large_results_and_uploads_arrive_whole(product: Product) {
         .root()
         .run("CREATE DATABASE IF NOT EXISTS kernel_uploads");
     let mut conn = site.connect_as(&Login::app().schema("kernel_uploads"));
-    // Longer than the credit of the kernel, in both directions, and short statements in between.
+    // More bytes than the kernel's credit, in both directions, and short statements in between.
     for length in [3_000_000, 10, 9_000_000, 1_100_000] {
         let reply = conn.run(&format!("SELECT REPEAT('x', {length})"));
         assert_eq!(reply.text(0, 0).unwrap().len(), length);
@@ -188,7 +188,7 @@ fn a_client_that_does_not_read_slows_only_its_server_down(product: Product) {
     for number in 0..200 {
         assert_eq!(quick.value(&format!("SELECT {number}")), number.to_string());
     }
-    // The server waits until the client reads: the kernel does not take all of the reply.
+    // The server waits until the client reads, because the kernel does not buffer the whole reply.
     if let Some([_, received]) = bytes(&mut site.admin()) {
         assert!(received < 40_000_000, "{received}");
     }
@@ -204,7 +204,7 @@ fn a_client_that_closes_its_sending_side_gets_its_reply(product: Product) {
     let site =
         KernelSite::start(plain(Server::shared(product)).set("limits.timeout_half_closed", "60s"));
     let mut conn = site.connect();
-    // The session is joined by now. A client that closes its side before is relayed.
+    // The session is joined by now. If a client closes its side before, its session is relayed.
     conn.run("SELECT 1");
     conn.send_query(
         "SELECT 'answered', BENCHMARK(500000, SHA2('x', 256)); SELECT REPEAT('x', 4000000)",
@@ -240,7 +240,7 @@ fn an_administrator_kills_a_session_as_a_whole(product: Product) {
     site.assert_joined(1);
 }
 
-/// Sends a statement that runs until what is returned releases the lock.
+/// Sends a statement that waits for a lock. Returns the connection that holds the lock.
 fn held(server: &Server, conn: &mut RawConn) -> RawConn {
     let mut root = server.root();
     let id = conn.id;
@@ -258,7 +258,7 @@ fn a_drain_ends_sessions_that_are_silent(product: Product) {
     let mut idle = site.connect();
     idle.run("SELECT 1");
     let mut waits = site.connect();
-    // Only a session whose statements the proxy sees waits for its statement.
+    // Only a session whose statements the proxy sees can wait for its statement's end.
     let holder = site.joins().then(|| held(server, &mut waits));
     site.assert_joined(2);
     site.proxy.signal(Signal::TERM);
@@ -302,7 +302,7 @@ fn a_client_that_dies_ends_its_session(product: Product) {
     let mut conn = site.connect();
     let thread = conn.id;
     let mut holder = held(server, &mut conn);
-    // Its statement still runs: the server does not notice the end by itself.
+    // The statement still runs, because the server does not notice that the client is gone.
     drop(conn);
     site.wait_empty();
     holder.run(&format!("DO RELEASE_LOCK('held against {thread}')"));

@@ -1,5 +1,6 @@
-//! Faults of real servers while many clients ride: nobody ever has another's reply, errors come only where
-//! a fault explains them, and everybody goes on. Servers that crash or stand still for a while are in the simulation: the world `reads`.
+//! Faults of real servers while many clients use lanes: no client gets another client's reply, every error has a fault
+//! as its cause, and all clients continue. For servers that crash or hang for a while, see the world `reads` of the
+//! simulation.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,13 +14,13 @@ use crate::lanes::{ROWS, Site, answered, ask, client, count, hold, known, told, 
 
 const READERS: usize = 24;
 
-/// A killed server may have to recover first.
+/// A killed server may need time to recover.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
 
-/// Replies that each reader must have had to have gone on.
+/// How many more replies each reader must get to count as continuing.
 const GONE_ON: u64 = 10;
 
-/// Many clients that read as long as nobody tells them to end.
+/// Many clients that read until the test ends.
 struct Crowd<'a> {
     proxy: &'a Proxy,
     readers: Vec<Reader>,
@@ -28,12 +29,12 @@ struct Crowd<'a> {
     errors: Mutex<Vec<ServerError>>,
 }
 
-/// One of them.
+/// A client of the crowd, and its counters.
 #[derive(Default)]
 struct Reader {
     asked: AtomicU64,
     answered: AtomicU64,
-    /// It asks nothing as long as this is so.
+    /// While this is set, the reader sends no reads.
     rests: AtomicBool,
 }
 
@@ -48,8 +49,8 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Has them read while something happens; the errors that they had. Each reads the table that its
-    /// number is given.
+    /// Lets the crowd read while a function runs. Returns the errors that the readers got. `table` gives each reader's
+    /// table by its number.
     fn read_while(
         self,
         table: fn(usize) -> &'static str,
@@ -74,12 +75,12 @@ impl<'a> Crowd<'a> {
         let reader = &self.readers[number];
         let mut dice = Dice::new(number as u64);
         let mut client = client(self.proxy);
-        // It waits for the server in the proxy, for a minute at most.
+        // A read may wait in the proxy for the server, for a minute at most.
         client.patience(2 * wait::SOON);
         while !self.is_over.load(Ordering::Relaxed) {
             if reader.rests.load(Ordering::Relaxed) {
                 client.command(command::PING, b"");
-                // A pause between two pings. Nothing waits for it.
+                // The pause between two pings.
                 thread::sleep(Duration::from_millis(100));
                 continue;
             }
@@ -97,12 +98,12 @@ impl<'a> Crowd<'a> {
         std::mem::forget(failed);
     }
 
-    /// Waits until each has had some replies more.
+    /// Waits until each reader has got some more replies.
     fn all_go_on(&self) {
         self.go_on(|_| true);
     }
 
-    /// The same for some of them, by their numbers.
+    /// Waits until the selected readers, chosen by their numbers, have got some more replies.
     fn go_on(&self, whom: fn(usize) -> bool) {
         let since: Vec<_> = self.answered();
         wait::until("everybody goes on", BACK_WITHIN, || {
@@ -118,13 +119,13 @@ impl<'a> Crowd<'a> {
         self.readers.iter().map(answered).collect()
     }
 
-    /// Waits until some of them have asked and nobody answers.
+    /// Waits until all selected readers have a read without a reply.
     fn wait_in_vain(&self, whom: fn(usize) -> bool) {
         let waiting = || {
             let readers = self.readers.iter().enumerate();
             let some = readers.filter(|(number, _)| whom(*number));
             let asked = some.map(|(_, reader)| {
-                // In this order: an answer that comes in between is seen as one.
+                // The order matters: a reply that arrives between the two loads is not overlooked.
                 let answered = reader.answered.load(Ordering::SeqCst);
                 let asked = reader.asked.load(Ordering::SeqCst);
                 (asked == answered + 1).then_some(asked)
@@ -144,7 +145,7 @@ impl<'a> Crowd<'a> {
         });
     }
 
-    /// They ask nothing, and their sessions stay.
+    /// Makes the readers stop reading, or continue. Their sessions stay.
     fn rest(&self, rests: bool) {
         for reader in &self.readers {
             reader.rests.store(rests, Ordering::Relaxed);
@@ -152,7 +153,7 @@ impl<'a> Crowd<'a> {
     }
 }
 
-/// Tells something at the end, also at that by a panic.
+/// Sets a flag when it is dropped, even by a panic.
 struct AtTheEnd<'a>(&'a AtomicBool);
 
 impl Drop for AtTheEnd<'_> {
@@ -161,12 +162,12 @@ impl Drop for AtTheEnd<'_> {
     }
 }
 
-/// A site where whoever finds no backend waits for it, and whose reads are known to be short.
+/// A site with lanes in use, where a client waits if there is no backend.
 fn site(product: Product, connections: i32) -> Site {
     site_at(Server::lease(product), connections, "30s")
 }
 
-/// The same where a server that does not answer is given up after so long.
+/// Like [`site`], with this timeout for a server that does not answer.
 fn site_at(server: LeasedServer, connections: i32, timeout_down: &str) -> Site {
     let site = Site::at(server, connections, |settings| {
         settings
@@ -178,12 +179,12 @@ fn site_at(server: LeasedServer, connections: i32, timeout_down: &str) -> Site {
     site
 }
 
-/// Everybody reads table `t`.
+/// The table `t` for every reader.
 fn all_read(_: usize) -> &'static str {
     "t"
 }
 
-/// Waits until lanes are ridden.
+/// Waits until lanes are used.
 fn ridden(proxy: &Proxy) {
     let before = count(proxy, "on_lane");
     wait::until("lanes are ridden", BACK_WITHIN, || {
@@ -199,7 +200,7 @@ fn tell(what: &str, product: Product, begun: Instant, crowd: &Crowd<'_>) {
     );
 }
 
-/// The server's connections of the proxy.
+/// The ids of the proxy's connections to the server.
 fn connections(root: &mut RawConn) -> Vec<String> {
     let ids = root.run("SELECT id FROM information_schema.processlist WHERE user = 'app'");
     ids.texts().into_iter().map(|row| row[0].clone()).collect()
@@ -214,7 +215,7 @@ both! {
     a_locked_table_stalls_its_own_readers_only
 }
 
-/// Whoever waits there gets an error that names it; late replies reach nobody.
+/// Clients that wait on the server get an error that names it. Late replies reach no client.
 fn a_server_that_stays_stopped_is_given_up(product: Product) {
     let server = Server::lease(product);
     let Site { server, proxy } = site_at(server, 32, "1s");
@@ -235,7 +236,7 @@ fn a_server_that_stays_stopped_is_given_up(product: Product) {
     }
 }
 
-/// Three at a time: a read that is sent again may meet with the next, and is sent again three times at most.
+/// Kills three connections at a time. A repeated read may be killed again, and is repeated three times at most.
 fn lanes_are_killed_again_and_again(product: Product) {
     let Site { server, proxy } = site(product, 8);
     let mut root = server.root();
@@ -246,7 +247,7 @@ fn lanes_are_killed_again_and_again(product: Product) {
             let ids = connections(&mut root);
             let first = round % ids.len().max(1);
             for id in ids.iter().cycle().skip(first).take(ids.len().min(3)) {
-                // It may have gone.
+                // The connection may be closed already.
                 let reply = root.query(&format!("KILL {id}"));
                 kills += usize::from(reply.error().is_none());
             }
@@ -255,15 +256,15 @@ fn lanes_are_killed_again_and_again(product: Product) {
         tell("killed twenty times", product, begun, crowd);
         ridden(&proxy);
     });
-    // MariaDB says so to whom it serves just then; on a connection of one's own, or where one has kept a
-    // lane for long, its word is passed on.
+    // MariaDB sends error 1927 to a client whose statement is running. The proxy passes it on if the session has its
+    // own connection, or has used a lane for a long time.
     let is_told = |error: &ServerError| error.code == 1927;
     assert!(errors.len() <= kills, "{errors:#?}");
     assert!(errors.iter().all(is_told), "{errors:#?}");
 }
 
-/// The server ends its connections in order. Whoever is sent again meets with the same on a connection of
-/// its own, where the server's word is passed on.
+/// The server closes its connections in order. A repeated read may get the same error on its own connection, and then
+/// the proxy passes the server's error on.
 fn a_server_is_restarted(product: Product) {
     let Site { mut server, proxy } = site(product, 12);
     let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
@@ -281,7 +282,7 @@ fn a_server_is_restarted(product: Product) {
     assert!(errors.iter().all(is_told), "{errors:#?}");
 }
 
-/// Those that ride are read again, whatever the server says before it ends their connection.
+/// Reads on a lane are repeated, whatever error the server sends before it closes the connection.
 fn a_server_takes_leave(product: Product) {
     let server = Server::lease(product);
     let relay = Relay::start(server.tcp());
@@ -289,13 +290,13 @@ fn a_server_takes_leave(product: Product) {
     site.teach();
     let mut rider = site.client();
     let mut holder = hold(&site);
-    // While one waits, others ride, on a connection that is like theirs.
+    // While one client waits, other clients use lanes, on a connection with the same state.
     let [mut first] = waiting(&site);
     let shutdown = Cut::Farewell(1053, 1);
     let killed = Cut::Farewell(1927, 1);
     let unasked = Cut::Farewell(4031, 0);
     for cut in [Cut::Unsent, Cut::Unanswered, shutdown, killed, unasked] {
-        // On a busy machine it may have a connection of its own.
+        // On a busy machine the read may get its own connection.
         wait::until("it rides", wait::SOON, || {
             known(&mut rider, "t");
             let (cuts, moved) = (relay.cuts(), site.count("moved"));
@@ -307,7 +308,7 @@ fn a_server_takes_leave(product: Product) {
             has_moved
         });
     }
-    // Nor does one that does not ride hear what was said before it asked.
+    // A read without a lane does not get an error that the server sent before the read either.
     relay.cut(unasked, "COUNT(*)");
     let count = rider.value("SELECT COUNT(*) FROM t WHERE id = 78");
     assert_eq!(count, "1");
@@ -317,12 +318,12 @@ fn a_server_takes_leave(product: Product) {
 }
 
 fn idle_connections_end_by_themselves(product: Product) {
-    // Longer than a busy machine stands still: it is the readers' own as well.
+    // The timeout is longer than a busy machine stalls, because it applies to the readers' sessions as well.
     let server = Server::lease_set(product, &[("wait_timeout", "8")]);
     let site = Site::at(server, 12, |settings| {
         settings
             .set("balance.timeout_backend_wait", "60s")
-            // It would keep a connection from being idle.
+            // These queries would keep the connection from being idle.
             .set("pool.globals_interval", "0s")
     });
     site.teach();
@@ -343,7 +344,7 @@ fn idle_connections_end_by_themselves(product: Product) {
     assert_eq!(errors, []);
 }
 
-/// A third of them read a table that somebody locks.
+/// A third of the readers read a table that another client locks.
 fn a_locked_table_stalls_its_own_readers_only(product: Product) {
     let site = site(product, 20);
     let table = |number: usize| ["held", "t", "t"][number % 3];

@@ -1,5 +1,5 @@
-//! Those who share lanes with somebody difficult: who asks without end, who does not listen, who leaves,
-//! who is killed. None of them costs the others anything.
+//! Sessions that share lanes with a difficult session: one that sends statements without end, does not read,
+//! disconnects, or is killed. The other sessions are not affected.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
@@ -25,10 +25,10 @@ both! {
     diagnostics_of_a_statement_on_a_lane_are_shown_to_its_own_session_only
 }
 
-/// Statements that the flood has under way without waiting for a reply.
+/// How many statements the flooding session has in flight.
 const FLOOD: usize = 500;
 
-/// What each of the others reads, one after the other.
+/// How many reads each of the other sessions runs, one after the other.
 const READS: u32 = 150;
 
 fn a_session_with_endless_statements_does_not_starve_others_on_the_lane(product: Product) {
@@ -48,7 +48,7 @@ fn a_session_with_endless_statements_does_not_starve_others_on_the_lane(product:
                     flooded.load(Ordering::Relaxed) - before
                 };
                 let all: Vec<u32> = (0..READS).map(meanwhile).collect();
-                // In one of them this thread may have been kept from going on.
+                // The largest value is ignored, because the machine may have stalled this thread during one read.
                 let most = all.iter().max().unwrap();
                 let flooded = all.iter().sum::<u32>() - most;
                 assert!(flooded < 30 * READS, "it is starved: {flooded}");
@@ -61,7 +61,7 @@ fn a_session_with_endless_statements_does_not_starve_others_on_the_lane(product:
     site.proxy.assert_sound();
 }
 
-/// Asks again and again, many at once, until it is over; counts its replies.
+/// Sends many statements at once, again and again, until `is_over`. Counts the replies.
 fn flood(site: &Site, flooded: &AtomicU32, is_over: impl Fn() -> bool) {
     let mut client = site.client();
     let send = |client: &mut RawConn, number: usize| {
@@ -78,7 +78,7 @@ fn flood(site: &Site, flooded: &AtomicU32, is_over: impl Fn() -> bool) {
     }
 }
 
-/// One less when it goes.
+/// Decrements a counter when it is dropped.
 struct CountedDown<'a>(&'a AtomicUsize);
 
 impl Drop for CountedDown<'_> {
@@ -87,7 +87,7 @@ impl Drop for CountedDown<'_> {
     }
 }
 
-/// Its like have small replies. This one has 32 MB, and its client does not read them.
+/// Earlier statements with this digest had small replies. This reply has 32 MB, and its client does not read it.
 fn a_client_that_does_not_read_delays_no_other_session_on_the_lane(product: Product) {
     const MANY: usize = 32 << 20;
     let mut site = site(product);
@@ -107,7 +107,7 @@ fn a_client_that_does_not_read_delays_no_other_session_on_the_lane(product: Prod
     );
     let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
     let mut holder = hold(&site);
-    // While one waits, others ride, on a connection that is like theirs.
+    // While one client waits, other clients use lanes, on a connection with the same state.
     let [mut first] = waiting(&site);
     read(&mut slow, "t", 7);
     let before = resident(pid);
@@ -124,12 +124,12 @@ fn a_client_that_does_not_read_delays_no_other_session_on_the_lane(product: Prod
         read(other, "t", 7);
     }
     let grown = resident(pid).saturating_sub(before);
-    // The allocator takes memory by 4 MiB, for each size of blocks.
+    // The allocator takes memory in steps of 4 MiB, for each size of blocks.
     assert!(grown < (MANY >> 10) / 2, "{grown} KiB are kept for it");
     assert_eq!(slow.reply(Shape::Results).text(0, 0).unwrap().len(), MANY);
     holder.run("UNLOCK TABLES");
     answered(&mut first, 0);
-    // It has ridden: what has not is measured no more.
+    // The large statement has used a lane: its reply has changed the statistics of its digest.
     let lane = lane_of(&mut slow, &ask_sized(1));
     assert!(
         lane.starts_with("uses no lane"),
@@ -139,7 +139,7 @@ fn a_client_that_does_not_read_delays_no_other_session_on_the_lane(product: Prod
     site.proxy.assert_sound();
 }
 
-/// Memory of a process, in KiB.
+/// Resident memory of a process, in KiB.
 fn resident(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
@@ -147,8 +147,8 @@ fn resident(pid: u32) -> usize {
     number.unwrap().parse().unwrap()
 }
 
-/// What runs for nobody is ended, the others go on, and nobody has its late reply. That holds for all that
-/// wait on one lane, of which the server begins the next when it has ended the one before.
+/// The server ends the statement of a disconnected client, other clients continue, and no client gets the late reply.
+/// That holds for all statements in a lane's queue: the server begins the next one when it has ended the one before.
 fn whose_client_leaves_is_killed(product: Product) {
     let site = site(product);
     let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
@@ -184,7 +184,7 @@ fn whose_client_leaves_is_killed(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// Whether it waits on the lane, or has gone elsewhere by then.
+/// The killed statement either waits on the lane, or has moved to another connection by then.
 fn a_kill_of_a_waiting_statement_leaves_other_sessions_alone(product: Product) {
     let site = site(product);
     let mut behind: Vec<_> = (0..4).map(|_| site.client()).collect();
@@ -216,7 +216,7 @@ fn a_kill_of_a_waiting_statement_leaves_other_sessions_alone(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// A site of two connections. On one of them somebody waits, so that whatever may ride does, on the other.
+/// A site with two connections. A client waits on one of them, so all reads that may use a lane use the other.
 fn narrow(product: Product, teach: impl FnOnce(&mut RawConn)) -> (Site, RawConn, RawConn) {
     let site = Site::at(Server::lease(product), 2, |settings| settings);
     site.teach();
@@ -226,14 +226,14 @@ fn narrow(product: Product, teach: impl FnOnce(&mut RawConn)) -> (Site, RawConn,
     (site, holder, first)
 }
 
-/// Another session has taken a connection and asked there for the last insert id of the one before, which
-/// rides next.
+/// Another session has used the connection, and has set its own last insert id there, before the first session's read
+/// uses the lane.
 fn diagnostics_of_other_sessions_survive_statements_on_the_lane(product: Product) {
     let (site, mut holder, mut first) = narrow(product, |_| {});
     let [mut client, mut second, mut third] = [(); 3].map(|()| site.client());
     client.run("DO LAST_INSERT_ID(9)");
     second.run("DO LAST_INSERT_ID(5)");
-    // It leaves nothing that a lane would have to wait for.
+    // The last session leaves no diagnostics that a lane would have to wait for.
     third.run("SELECT 1");
     let on_lane = site.count("on_lane");
     read(&mut client, "t", 7);
@@ -245,7 +245,7 @@ fn diagnostics_of_other_sessions_survive_statements_on_the_lane(product: Product
     site.proxy.assert_sound();
 }
 
-/// A rider's warnings are on the connection that another session has used without one.
+/// The connection has another session's statement without warnings before a statement on the lane warns.
 fn diagnostics_of_a_statement_on_a_lane_are_shown_to_its_own_session_only(product: Product) {
     let warns = |value: &str| format!("SELECT CAST('{value}' AS SIGNED) FROM t WHERE id < 3");
     let (site, mut holder, mut first) = narrow(product, |client| {
@@ -259,7 +259,7 @@ fn diagnostics_of_a_statement_on_a_lane_are_shown_to_its_own_session_only(produc
         );
     });
     let [mut client, mut rider] = [(); 2].map(|()| site.client());
-    // Only who has been on a connection rides.
+    // A session may use a lane only after it has been on a connection.
     rider.run("SELECT 1");
     client.run("SELECT 'mine'");
     let on_lane = site.count("on_lane");

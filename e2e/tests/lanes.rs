@@ -1,4 +1,4 @@
-//! Shared lanes: reads of many sessions in flight on one connection, and each has its own reply.
+//! Shared lanes: reads of many sessions are in flight on one connection, and each session gets its own replies.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Reply, Shape};
 use e2e::{Dice, LeasedServer, PASSWORD, Product, Proxy, Server, Settings, wait};
 
-/// Rows of the table; the value of each is told by its key.
+/// The number of rows in each table. The key of a row determines its value.
 pub(crate) const ROWS: u32 = 500;
 
 /// A server with two tables of the same rows, behind a proxy with lanes.
 pub(crate) struct Site {
     pub proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the server.
     pub server: LeasedServer,
 }
 
@@ -25,7 +25,7 @@ impl Site {
         Self::at(server, connections, |settings| settings)
     }
 
-    /// One of a server of your own, and with more settings.
+    /// A site with this server, and with more settings.
     pub(crate) fn at(
         server: LeasedServer,
         connections: i32,
@@ -35,7 +35,7 @@ impl Site {
         Self::behind(server, address, connections, more)
     }
 
-    /// The same where the server has another address for the proxy.
+    /// Like [`Self::at`], with another address of the server for the proxy.
     pub(crate) fn behind(
         server: LeasedServer,
         address: SocketAddr,
@@ -78,7 +78,7 @@ impl Site {
         count(&self.proxy, what)
     }
 
-    /// Makes reads of both tables known to be short.
+    /// Runs reads of both tables until they are known to be short.
     pub(crate) fn teach(&self) {
         let mut client = self.client();
         known(&mut client, "t");
@@ -90,7 +90,7 @@ pub(crate) fn client(proxy: &Proxy) -> RawConn {
     proxy.connect_as(&Login::app().schema("d"))
 }
 
-/// What EXPLAIN LANES says, by what and why.
+/// The counts of EXPLAIN LANES, by outcome and reason.
 fn counts(proxy: &Proxy) -> HashMap<(String, String), u64> {
     let rows = client(proxy).run("EXPLAIN LANES").texts();
     let count = |row: Vec<String>| {
@@ -106,7 +106,7 @@ pub(crate) fn count(proxy: &Proxy, what: &str) -> u64 {
     of_it.map(|(_, count)| count).sum()
 }
 
-/// What EXPLAIN ROUTE says of lanes.
+/// The value of EXPLAIN ROUTE about lanes.
 pub(crate) fn lane_of(client: &mut RawConn, statement: &str) -> String {
     let rows = client.run(&format!("EXPLAIN ROUTE {statement}")).texts();
     let row = rows.into_iter().find(|row| row[0] == "lane");
@@ -127,7 +127,7 @@ pub(crate) fn read(client: &mut RawConn, table: &str, id: u32) {
     answered(client, id);
 }
 
-/// Reads until statements with its digest are known to be short; on a busy machine they are so only now and then.
+/// Reads until statements with this digest are known to be short. On a busy machine only some reads are short.
 pub(crate) fn known(client: &mut RawConn, table: &str) {
     wait::until(
         "statements with its digest are known to be short",
@@ -139,7 +139,7 @@ pub(crate) fn known(client: &mut RawConn, table: &str) {
     );
 }
 
-/// Has this done until so many have ridden: on a busy machine reads are short only now and then.
+/// Repeats a function until this many reads have used lanes. On a busy machine only some reads are short.
 fn until_ridden(site: &Site, wanted: u64, mut act: impl FnMut()) {
     wait::until("many have ridden", 3 * wait::SOON, || {
         act();
@@ -148,7 +148,7 @@ fn until_ridden(site: &Site, wanted: u64, mut act: impl FnMut()) {
     });
 }
 
-/// Its own reply comes.
+/// Checks that the client gets its own reply.
 #[track_caller]
 pub(crate) fn answered(client: &mut RawConn, id: u32) {
     let reply = client.reply(Shape::Results);
@@ -167,7 +167,7 @@ both! {
     lanes_may_be_off
 }
 
-/// Many at once, some of whom change their sessions, write, prepare, or leave in the middle.
+/// Many sessions at once. Some of them change their state, write, prepare statements, or disconnect in the middle.
 fn each_has_its_own_reply(product: Product) {
     let site = Site::start(product, 6);
     site.teach();
@@ -210,7 +210,7 @@ fn read_many(site: &Site, number: u32) {
                 assert_eq!(refused.error().unwrap().code, 1146);
             }
             (5, 5) => {
-                // One behind the other, without waiting.
+                // Sends all reads without waiting for replies.
                 client.send_query(&ask("t", id)).unwrap();
                 client.send_query(&ask("held", id)).unwrap();
                 for _ in 0..2 {
@@ -222,7 +222,7 @@ fn read_many(site: &Site, number: u32) {
     }
 }
 
-/// What a prepared read of one row is to say.
+/// Checks the reply to a prepared read of one row.
 fn assert_row(reply: &Reply, id: u32) {
     let rows = &reply.results().next().expect("a result").rows;
     let mut expected = vec![0, 0];
@@ -231,8 +231,8 @@ fn assert_row(reply: &Reply, id: u32) {
     assert_eq!(*rows, [expected]);
 }
 
-/// Statements prepared by many, with parameters of other types, types left out, tables that change,
-/// and statements that are closed and prepared anew.
+/// Many sessions prepare and execute statements: with parameters of other types, without types, with tables that
+/// change, and with statements that are closed and prepared again.
 fn executions_of_prepared_statements_use_lanes(product: Product) {
     let site = Site::start(product, 6);
     until_ridden(&site, 500, || {
@@ -243,7 +243,7 @@ fn executions_of_prepared_statements_use_lanes(product: Product) {
             }
             let mut root = site.server.root();
             for turn in 0..10 {
-                // Whatever is prepared is prepared anew by the server.
+                // The server prepares all statements on this table again.
                 root.run(&format!("ALTER TABLE d.held COMMENT = '{turn}'"));
                 // Clients execute statements between two changes.
                 thread::sleep(Duration::from_millis(20));
@@ -263,7 +263,7 @@ fn execute_many(site: &Site, number: u32) {
         let id = dice.roll(u64::from(ROWS)) as u32;
         let at = dice.roll(2) as usize;
         let word = id.to_string();
-        // One in four says numbers in words.
+        // A quarter of the sessions send numbers as text.
         let value = match number % 4 {
             1 => Param::Text(&word),
             _ => Param::Int(i64::from(id)),
@@ -302,7 +302,7 @@ fn execute_many(site: &Site, number: u32) {
     }
 }
 
-/// Has a client do something while others read without end.
+/// Runs a function with one client while other clients read without end.
 fn beside_readers(site: &Site, act: impl FnOnce(&mut RawConn)) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -349,7 +349,7 @@ fn execute_and_ask(client: &mut RawConn) {
     }
 }
 
-/// Warnings, errors and counts are those of the session's own last statement.
+/// Warnings, errors and counts are those of the session's last statement.
 fn diagnostics_of_a_read_on_a_lane_are_available(product: Product) {
     let site = Site::start(product, 6);
     until_ridden(&site, 100, || beside_readers(&site, read_and_ask));
@@ -357,7 +357,7 @@ fn diagnostics_of_a_read_on_a_lane_are_available(product: Product) {
 }
 
 fn read_and_ask(client: &mut RawConn) {
-    // Known to be short and without a warning by its like.
+    // Statements with this digest are known to be short and without warnings.
     let ask = |value: &str| format!("SELECT CAST('{value}' AS SIGNED) AS n FROM t WHERE id < 3");
     for turn in 0..120 {
         assert_eq!(client.run(&ask("7")).texts().len(), 3);
@@ -376,7 +376,7 @@ fn read_and_ask(client: &mut RawConn) {
     }
 }
 
-/// Tells threads to end, also when their scope is left by a panic.
+/// Sets a flag that ends threads when it is dropped, even by a panic.
 struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -385,18 +385,18 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// Holds table `held`, so that whoever reads it waits.
+/// Locks table `held`, so that its readers wait.
 pub(crate) fn hold(site: &Site) -> RawConn {
     let mut root = site.server.root();
     root.run("LOCK TABLES d.held WRITE");
     root
 }
 
-/// How many wait for a table that is locked.
+/// The number of statements that wait for a locked table.
 pub(crate) const WAITING: &str = "SELECT COUNT(*) FROM information_schema.processlist \
                                   WHERE state LIKE 'Waiting for table%'";
 
-/// Clients that wait for table `held`: one on a connection of its own, others on lanes.
+/// Clients that wait for table `held`: the first on its own connection, the others on lanes.
 pub(crate) fn waiting<const N: usize>(site: &Site) -> [RawConn; N] {
     let mut root = site.server.root();
     std::array::from_fn(|id| {
@@ -430,8 +430,8 @@ fn a_kill_of_a_statement_on_a_lane_leaves_other_sessions_alone(product: Product)
     site.proxy.assert_sound();
 }
 
-/// Connections are killed under load: reads go elsewhere, once. Nobody has a wrong reply, and an error
-/// only whose second connection was killed as well.
+/// Connections are killed under load: the proxy repeats a read once, on another connection. No client gets a wrong
+/// reply. A client gets an error only if the second connection was killed as well.
 fn a_lane_that_breaks_costs_no_read(product: Product) {
     let site = Site::start(product, 6);
     site.teach();
@@ -442,7 +442,7 @@ fn a_lane_that_breaks_costs_no_read(product: Product) {
     });
 }
 
-/// Has many read while connections are killed: errors that came instead of replies, and kills.
+/// Lets many clients read while connections are killed. Returns the number of errors, and the number of kills.
 fn read_while_killed(site: &Site) -> (usize, usize) {
     let reading = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -460,7 +460,8 @@ fn read_while_killed(site: &Site) -> (usize, usize) {
                         match reply.error() {
                             None => assert_eq!(reply.texts(), [[id.to_string(), told(id)]]),
                             Some(error) => {
-                                // 1927: MariaDB has ended what was on its own connection, or took long.
+                                // 1927: MariaDB was ending the session's own connection, or a lane that was used for
+                                // long.
                                 assert!([1158, 1429, 1927].contains(&error.code), "{error}");
                                 errors += 1;
                             }
@@ -473,10 +474,10 @@ fn read_while_killed(site: &Site) -> (usize, usize) {
         let mut root = site.server.root();
         let ids = "SELECT id FROM information_schema.processlist WHERE user = 'app' LIMIT 1";
         let mut kills = 0;
-        // One at least, however late this thread comes.
+        // At least one kill, even if this thread starts late.
         loop {
             for id in root.run(ids).texts() {
-                // It may have gone.
+                // The connection may be closed already.
                 let reply = root.query(&format!("KILL {}", id[0]));
                 kills += usize::from(reply.error().is_none());
             }
@@ -491,7 +492,7 @@ fn read_while_killed(site: &Site) -> (usize, usize) {
     })
 }
 
-/// One less when it goes.
+/// Decrements a counter when it is dropped.
 struct CountedDown<'a>(&'a AtomicUsize);
 
 impl Drop for CountedDown<'_> {

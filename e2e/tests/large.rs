@@ -3,7 +3,7 @@
 use e2e::raw::{Execute, PACKET_MAX, Param, Transcript};
 use e2e::{Product, Proxy, Server, Settings, Site, sized};
 
-/// One packet, two of which the second is empty, and three; at night what lies between.
+/// One full packet, a full packet with an empty one behind it, and three packets; at night lengths in between as well.
 fn lengths() -> &'static [usize] {
     sized(
         &[PACKET_MAX - 1, PACKET_MAX, 2 * PACKET_MAX + 1000],
@@ -73,7 +73,7 @@ fn big_parameters_are_taken_and_given_back(site: &Site) -> Transcript {
 
 both! { a_statement_beyond_max_allowed_packet_gives_the_servers_error }
 
-/// Also of one that is longer than a packet, or than what the proxy holds of a statement.
+/// Statements that are longer than one packet, or than the proxy's buffer for a statement, included.
 fn a_statement_beyond_max_allowed_packet_gives_the_servers_error(product: Product) {
     const MIB: usize = 1 << 20;
     for (limit, lengths) in [
@@ -94,7 +94,7 @@ fn a_statement_beyond_max_allowed_packet_gives_the_servers_error(product: Produc
             assert_eq!(error.as_deref(), Some(expected), "{length} of {limit}");
             assert!(conn.is_closed_by_server(), "{length} of {limit}");
         }
-        // What just fits.
+        // A statement of just the allowed length.
         let mut conn = proxy.connect();
         let fill = "x".repeat(limit - "SELECT LENGTH('')".len() - 1 - 1);
         assert_eq!(
@@ -108,7 +108,8 @@ scenario!(a_statement_beyond_the_servers_limit_is_refused on mariadb, mysql);
 fn a_statement_beyond_the_servers_limit_is_refused(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let sql = format!("SELECT LENGTH('{}')", "x".repeat(129 << 20));
-    // The server answers, closes, and may reset what is still being sent.
+    // The server answers and closes the connection. It may reset the connection while the statement is still being
+    // sent.
     let sent = conn.send_query(&sql);
     let reply = sent.and_then(|()| conn.try_reply(e2e::raw::Shape::Results));
     assert!(reply.map_or(true, |reply| {

@@ -1,5 +1,5 @@
-//! Accounts learned from the servers' grant tables (D7): whoever may log in there may log in here, and
-//! what changes there counts here from the next login on, 2 s later at most.
+//! Accounts learned from the servers' grant tables (D7): an account of the servers may log in to the proxy, and a
+//! change of the account applies from the next login on, 2 s later at most.
 
 use e2e::raw::{Login, RawConn};
 use e2e::{PASSWORD, Product, Proxy, Server, Settings, wait};
@@ -7,7 +7,7 @@ use e2e::{PASSWORD, Product, Proxy, Server, Settings, wait};
 /// Ids of sessions whose logins the proxy has answered begin here.
 const OWN_IDS: u32 = 1 << 30;
 
-/// A proxy that learns at its start, and after that when it has to.
+/// A proxy that learns accounts at its start, and later when a login needs it.
 fn learning(server: &Server) -> Proxy {
     let proxy = Proxy::start(&settings(server));
     proxy.wait_event("accounts_learned", &[]);
@@ -23,7 +23,7 @@ fn settings(server: &Server) -> Settings {
         .set("health.monitor_password", PASSWORD)
 }
 
-/// What was asked for less than a second ago is not asked for again: then a later login is let in.
+/// The proxy does not repeat a query for accounts within a second, so the first logins may fail.
 fn log_in(proxy: &Proxy, user: &str, password: &str) -> RawConn {
     let login = Login::with(user, password);
     let mut conn = wait::for_some("the account is known", wait::SOON, || {
@@ -42,7 +42,7 @@ fn refused(proxy: &Proxy, user: &str, password: &str) {
     assert_eq!((refusal.code, &*refusal.state), (1045, "28000"), "{user}");
 }
 
-/// From a login on that comes 2 s later at most.
+/// The proxy refuses the login at most 2 s after the change.
 fn await_refused(proxy: &Proxy, user: &str, password: &str) {
     let login = Login::with(user, password);
     wait::until("the login is refused", wait::SOON, || {
@@ -56,7 +56,7 @@ both! {
     sessions_of_a_dropped_account_end_if_that_is_configured
 }
 
-/// No failed login comes before: the account that is known would let the client in, or would not.
+/// The test has no failed login in front of the change, so the proxy decides by the account that it knows.
 fn changes_of_an_account_count_from_the_next_login_on(product: Product) {
     let server = Server::lease(product);
     let mut root = server.root();
@@ -96,7 +96,7 @@ fn sessions_of_a_dropped_account_end_if_that_is_configured(product: Product) {
         proxy.wait_event("accounts_learned", &[]);
         let mut running = log_in(&proxy, "walker", "first");
         let mut other = log_in(&proxy, "stays", "first");
-        // A password that changes drops no account.
+        // A changed password does not count as a dropped account.
         root.run("ALTER USER stays@'%' IDENTIFIED BY 'second'");
         log_in(&proxy, "stays", "second");
         root.run("DROP USER walker@'%'");
@@ -123,7 +123,7 @@ fn a_changed_password_is_known_with_the_next_login(product: Product) {
     for password in ["the second", "the third"] {
         root.run(&format!("ALTER USER walker@'%' IDENTIFIED BY '{password}'"));
         log_in(&proxy, "walker", password);
-        // Once more, with what is known now.
+        // Once more, with the account that the proxy knows now.
         log_in(&proxy, "walker", password);
         await_refused(&proxy, "walker", "the first");
         refused(&proxy, "walker", "no such password");

@@ -1,4 +1,4 @@
-//! Clusters that are used by one test after the other.
+//! Clusters that several tests use, one after the other.
 
 use e2e::{Cluster, Product, Server, take_writes};
 
@@ -6,10 +6,10 @@ both! {
     a_cluster_is_used_again_unless_a_test_has_changed_its_servers
 }
 
-/// An option that no other test asks for: nobody else takes this cluster.
+/// An option that no other test asks for, so no other test gets this cluster.
 const OPTIONS: &[&str] = &["--back-log=77"];
 
-/// Nobody takes this back.
+/// A change that the return of a cluster does not undo.
 const CHANGES_AN_ACCOUNT: &str = "ALTER USER nopass@'%' IDENTIFIED BY 'something'";
 
 fn a_cluster_is_used_again_unless_a_test_has_changed_its_servers(product: Product) {

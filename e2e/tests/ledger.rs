@@ -1,5 +1,5 @@
-//! A ledger that nothing may be written to twice, and nothing acknowledged may be missing from, while
-//! the backend is killed again and again; and sysbench over few connections.
+//! A ledger in which no row may be doubled, and no acknowledged row may be missing, while the backend is killed again
+//! and again. Besides, sysbench over few connections.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,19 +13,19 @@ use e2e::{Dice, Product, Proxy, Server, Settings, sized, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
-/// Clients at once, and backend connections for them.
+/// The number of clients. The next value is their number of backend connections.
 const CLIENTS: u64 = 24;
 const CONNECTIONS: i32 = 8;
 
 /// How often the backend is killed and brought back.
 const KILLS: usize = 5;
 
-/// What became of a token, as far as its client was told.
+/// The fate of a token, as far as its client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// The server said that it is written.
     Acknowledged,
-    /// It was taken back before an end was asked for.
+    /// The transaction was rolled back, or never committed.
     Withdrawn,
     /// An error came instead of an answer.
     Unknown,
@@ -35,9 +35,9 @@ enum Fate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Yes,
-    /// There was nobody to ask: it was surely not executed.
+    /// There was no backend, so the statement was not executed.
     No,
-    /// It was cut: it may have been executed.
+    /// The connection was lost, so the statement may have been executed.
     Perhaps,
 }
 
@@ -51,7 +51,7 @@ impl Said {
     }
 }
 
-/// What all clients together know.
+/// What all clients know together.
 #[derive(Default)]
 struct Books {
     next: AtomicU64,
@@ -72,12 +72,12 @@ impl Books {
         self.fates.lock().unwrap().insert(token, fate);
     }
 
-    /// An error is only for what was cut, or what there is no backend for; and it names the backend.
+    /// Checks that the error names the backend, and has an SQLSTATE for a lost or missing connection.
     fn excuse(&self, backend: &str, during: &str, error: &ServerError) -> Said {
         assert!(error.text.contains(backend), "{during}: {error}");
         let said = match error.state.as_str() {
             "08S01" => Said::Perhaps,
-            // No connection could be made, or none became free.
+            // No connection could be opened, or no connection became free.
             "08001" | "08004" => Said::No,
             _ => panic!("{during}: {error}"),
         };
@@ -91,13 +91,13 @@ fn make_ledger(server: &Server) {
     let mut root = server.root();
     root.run("CREATE DATABASE d");
     root.run("USE d");
-    // Not unique: what is written twice is to be seen, not refused.
+    // The key is not unique, so that a doubled write shows and is not refused.
     root.run("CREATE TABLE ledger (id INT PRIMARY KEY AUTO_INCREMENT, token BIGINT, KEY (token))");
     root.run("CREATE TABLE account (id INT PRIMARY KEY, n BIGINT)");
     root.run("INSERT INTO account VALUES (0, 0), (1, 0), (2, 0), (3, 0)");
 }
 
-/// A client's connection, made anew whenever it was lost.
+/// A client, which connects anew when its connection is lost.
 struct Client<'a> {
     proxy: &'a Proxy,
     backend: String,
@@ -106,7 +106,7 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// The connection and its prepared insert; none while there is no backend.
+    /// The connection and its prepared insert; none if there is no backend.
     fn conn(&mut self) -> Option<&mut (RawConn, u32)> {
         if self.conn.is_none() {
             let login = Login::app().schema("d");
@@ -122,7 +122,7 @@ impl Client<'_> {
         self.conn.as_mut()
     }
 
-    /// Says something.
+    /// Runs a statement.
     fn say(&mut self, sql: &str) -> Said {
         let Some((conn, _)) = self.conn() else {
             return Said::No;
@@ -155,7 +155,7 @@ impl Client<'_> {
         }
     }
 
-    /// One token, in a transaction or alone.
+    /// Writes one token, in a transaction or alone.
     fn write(&mut self, dice: &mut Dice) -> Fate {
         let token = self.books.token();
         let fate = match dice.roll(3) {
@@ -176,7 +176,7 @@ impl Client<'_> {
             return Fate::Withdrawn;
         }
         if self.insert(token) != Said::Yes || self.say(&update) != Said::Yes {
-            // An error ends the transaction; whoever leaves ends it for certain.
+            // An error may leave the transaction open. Closing the connection ends it.
             self.conn = None;
             return Fate::Withdrawn;
         }
@@ -187,7 +187,7 @@ impl Client<'_> {
         self.say("COMMIT").fate()
     }
 
-    /// A read outside a transaction gives what was written, or an error.
+    /// A read outside a transaction returns its result, or an error.
     fn read(&mut self, dice: &mut Dice) {
         let n = dice.roll(1000);
         let backend = self.backend.clone();
@@ -208,14 +208,14 @@ impl Client<'_> {
             let fate = self.write(&mut dice);
             self.read(&mut dice);
             if fate != Fate::Acknowledged {
-                // There may be no backend yet: asking without end helps nobody.
+                // There may be no backend yet, so the client does not ask in a tight loop.
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
     }
 }
 
-/// Compares what clients were told with what is written.
+/// Compares the replies of the clients with the rows of the table.
 fn audit(server: &Server, books: &Books) {
     let mut root = server.root();
     let rows = root
@@ -247,7 +247,7 @@ fn audit(server: &Server, books: &Books) {
     );
 }
 
-/// Stops the clients, whether the test goes well or not.
+/// Stops the clients when it is dropped, even after a panic.
 struct AtTheEnd<'a>(&'a AtomicBool);
 
 impl Drop for AtTheEnd<'_> {
@@ -303,7 +303,7 @@ fn nothing_is_written_twice_or_lost_on_mysql() {
     nothing_is_written_twice_or_lost(Product::MySql);
 }
 
-/// sysbench's own client, to the end of so many transactions; what it wrote.
+/// Runs sysbench until it has executed this many transactions. Returns its output.
 fn sysbench(proxy: &Proxy, options: &[&str]) -> String {
     let output = Command::new("sysbench")
         .arg("oltp_read_write")

@@ -1,5 +1,5 @@
-//! What the bytes of each character set are for a server when it cuts a statement: what the lexer stands on. The table
-//! is `sql/src/charsets/rows.rs`, which is a part of the crate `sql`.
+//! How servers treat the bytes of each character set when they split a statement into tokens: the facts behind the
+//! lexer. The table is `sql/src/charsets/rows.rs`, which is a part of the crate `sql`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use e2e::{Product, Server, sized};
 
 const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
 
-/// With it the table is written anew.
+/// If this variable is set, the table is written anew.
 const WRITE: &str = "PILOTFISH_WRITE";
 
 const HEAD: &str = "//! What the servers say of each character set that a client may have, and which set each collation is of.
@@ -23,7 +23,7 @@ use super::Row;
 pub(super) const ROWS: [Row; COUNT] = [
 ";
 
-/// What one server says of a character set.
+/// One server's answers about a character set.
 #[derive(Debug, Default, PartialEq)]
 struct Said {
     blanks: Vec<u8>,
@@ -39,14 +39,14 @@ fn ask(conn: &mut RawConn, parts: &[&[u8]]) -> Reply {
     conn.command(command::QUERY, &parts.concat())
 }
 
-/// Whether a reply is a single result of so many columns.
+/// Whether a reply is a single result with this number of columns.
 fn has_columns(reply: &Reply, count: usize) -> bool {
     let is_alone = reply.outcomes.len() == 1;
     is_alone && reply.results().any(|rows| rows.columns.len() == count)
 }
 
-/// Whether a byte is a letter here: behind the alias or variable stands one column more, unless the byte begins a
-/// comment. Error 1300 tells that the name was read, and holds what is no character.
+/// Whether a byte is a letter at this place: one more column follows the alias or variable, unless the byte begins a
+/// comment. Error 1300 shows that the server read the bytes as a name, which has an invalid character.
 fn is_letter(reply: &Reply) -> bool {
     has_columns(reply, 2) || reply.error().is_some_and(|error| error.code == 1300)
 }
@@ -65,7 +65,7 @@ fn said(conn: &mut RawConn, is_wide: bool, name: &str) -> Said {
         ) {
             said.blanks.push(byte);
         }
-        // Bytes from 0x80 are parts of characters, or refused.
+        // Bytes from 0x80 are parts of characters, or the server refuses them.
         let is_part = is_wide && byte >= 0x80;
         if is_part || is_letter(&ask(conn, &[b"SELECT 1 AS a", it, b"a, 2"])) {
             said.words.push(byte);
@@ -83,7 +83,7 @@ fn said(conn: &mut RawConn, is_wide: bool, name: &str) -> Said {
     said
 }
 
-/// The first and second bytes of characters, where the second may be a backslash.
+/// Records the first and second bytes of characters whose second byte may be a backslash.
 fn pairs(conn: &mut RawConn, name: &str, said: &mut Said) {
     for lead in 0x80..=255u8 {
         let pair = |trail| format!("CHAR_LENGTH(CONVERT(x'{lead:02x}{trail:02x}' USING {name}))");
@@ -124,7 +124,7 @@ fn ranges(bytes: &[u8]) -> String {
     format!("&[{}]", shown.collect::<Vec<_>>().join(", "))
 }
 
-/// The row of a character set, from what MySQL and the MariaDBs say.
+/// The row of a character set, from the answers of MySQL and the MariaDBs.
 fn row(name: &str, mut all: Vec<(Product, Said)>) -> String {
     let words_of = |all: &[(Product, Said)], is_mariadb: bool| {
         let of_family = |(product, _): &&(Product, Said)| product.is_mariadb() == is_mariadb;
@@ -167,7 +167,7 @@ fn row(name: &str, mut all: Vec<(Product, Said)>) -> String {
     row + "    },\n"
 }
 
-/// The collations of all servers, neighbours together.
+/// The collations of all servers, with neighbouring ids together.
 fn collations(conns: &mut [RawConn; 3]) -> String {
     let mut sets: BTreeMap<u16, String> = BTreeMap::new();
     for (conn, product) in conns.iter_mut().zip(PRODUCTS) {

@@ -24,7 +24,7 @@ const MODES: [&str; 4] = [
     "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,IGNORE_SPACE",
 ];
 
-/// Bytes that are a blank, a letter or half of a character in some sets and something else in others.
+/// Bytes that are a blank, a letter or half of a character in some character sets, and not in others.
 const TELLING: [u8; 10] = [0x7f, 0x80, 0x81, 0x83, 0xa0, 0xb3, 0xbf, 0xca, 0xe0, 0xff];
 
 /// The program that cuts as the crate does.
@@ -255,11 +255,12 @@ impl Author {
     }
 }
 
-/// What a server's results say against the cut of a text, if they do. A text that the server refuses says nothing.
+/// The contradiction between a server's results and the tokens of a text, if there is one. A refused text does not
+/// contradict.
 fn contradiction(reply: &Reply, cut: &str) -> Option<String> {
     let results: Vec<_> = reply.results().collect();
     if cut == "lost" {
-        // An end that is missing: the server refuses that as well.
+        // A string or comment without its end, which the server refuses as well.
         return reply.error().is_none().then(|| "lost".to_owned());
     }
     let statements: Vec<_> = cut.split(';').collect();
@@ -297,7 +298,7 @@ fn charsets(conn: &mut RawConn) -> BTreeSet<String> {
     rows.texts().into_iter().map(|row| row[0].clone()).collect()
 }
 
-/// Says whether a server takes this as a client's character set, and sets up the connection.
+/// Sets up the connection. Returns whether the server accepts this client character set.
 fn set_up(conn: &mut RawConn, charset: &str, mode: &str) -> bool {
     let is_client = conn
         .query(&format!("SET NAMES {charset}"))

@@ -16,26 +16,26 @@ use std::sync::LazyLock;
 
 use e2e::{Folder, PASSWORD, Product, Proxy, Server, Settings, free_port};
 
-/// What each client saw without a proxy: it depends on the product and the options only, and is seen once for all
-/// tests of this process.
+/// The transcripts of each client without a proxy. They depend on the product and the options only, and all tests of
+/// this process share them.
 static DIRECT: LazyLock<Folder> = LazyLock::new(|| Folder::new("direct"));
 
 /// How the proxy serves its sessions.
 #[derive(Clone, Copy)]
 enum Way {
     Transparent,
-    /// Over so few backend connections that they must be shared.
+    /// With so few backend connections that sessions must share them.
     Pooled,
     /// Through a script, with a connection for each client.
     Scripted(&'static str),
-    /// The same over shared connections.
+    /// Through a script, over shared connections.
     PooledScripted(&'static str),
 }
 
-/// Every hook is there and does nothing; each command is sent by the script and each result kept.
+/// A script with every hook, none of which changes anything. It sends each command itself, and keeps each result.
 const ALL_KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/all_kept.lua");
 
-/// One of those that come along.
+/// A script that is shipped with the proxy.
 const AUDITING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/auditing.lua");
 
 impl Way {
@@ -48,7 +48,7 @@ impl Way {
         }
     }
 
-    /// What a comparison leaves out.
+    /// The options that leave differences out of a comparison.
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::Transparent | Self::Scripted(_) => &[],
@@ -57,14 +57,14 @@ impl Way {
     }
 }
 
-/// Results of 200,000 rows and values of 20 MiB are kept as well.
+/// The limit lets the script keep results of 200,000 rows and values of 20 MiB.
 fn scripted(settings: Settings, script: &str) -> Settings {
     settings
         .set("routing.script", script)
         .set("script.result_bytes_max", 1 << 30)
 }
 
-/// Where the direct transcripts of a product with these options are kept.
+/// The folder of the direct transcripts of a product with these options.
 fn direct(product: Product, options: &[&str]) -> PathBuf {
     DIRECT.join(&format!("{}{}", product.name(), options.concat()))
 }
@@ -110,7 +110,7 @@ fn libraries_see_no_pool_in_front_of_mariadb_with_compression() {
     compare(Product::MariaDb, Way::Pooled, &["--compress"]);
 }
 
-/// Left to the night: `xtask` skips this module in the check of a change.
+/// These tests run at night: `xtask` skips this module in the check of a change.
 mod nightly {
     use super::{ALL_KEPT, AUDITING, Product, Way, compare};
 
@@ -180,7 +180,7 @@ mod nightly {
     }
 }
 
-/// What every library is told on the admin port.
+/// The transcript of every library on the admin port.
 const ADMINISTRATION: &str = "\
 user: root@127.0.0.1
 joined: 1 | 777
@@ -196,7 +196,7 @@ wrong password: 1045
 alive: 42
 ";
 
-/// What tools ask by JDBC beside it.
+/// The answers to JDBC's metadata queries, which tools send.
 const METADATA: &str = "\
 catalogs: [information_schema, main, pilotfish, stats]
 table types: some
@@ -212,7 +212,7 @@ warnings: null
 afterwards: 43
 ";
 
-/// A client that cannot trust the certificate of the admin port, and demands that.
+/// A client that always verifies the certificate, and cannot be told to trust that of the admin port.
 const WITHOUT_TLS: &str = "perl-dbd-mariadb";
 
 fn administer(options: &[&str]) {

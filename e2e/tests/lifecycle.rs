@@ -15,7 +15,7 @@ fn settings() -> Settings {
     Settings::in_front_of([server()])
 }
 
-/// Sends a statement that runs until what is returned is dropped.
+/// Sends a statement that runs until the returned connection is dropped.
 fn run_on(conn: &mut RawConn) -> RawConn {
     let mut root = server().root();
     let id = conn.id;
@@ -99,7 +99,7 @@ fn a_reload_takes_other_backends() {
     wait::until("new sessions go to the other", wait::SOON, || {
         !proxy.connect().version.contains("MariaDB")
     });
-    // Sessions that run are not disturbed.
+    // Running sessions are not disturbed.
     before.run("SELECT 1");
 }
 
@@ -192,7 +192,7 @@ fn the_log_can_be_json_in_a_file() {
         lines.find(|line| line.contains("login_refused"))
     });
     let _: serde_json::Value = serde_json::from_str(&line).unwrap();
-    // A reload opens it again, for whoever has moved it.
+    // A reload reopens the log file after it was moved.
     let moved = folder.join("log.1");
     std::fs::rename(&file, &moved).unwrap();
     proxy.signal(Signal::HUP);
@@ -204,7 +204,7 @@ fn systemd_can_pass_the_listening_sockets() {
     let listener = TcpListener::bind(("127.0.0.1", free_port())).unwrap();
     let address = listener.local_addr().unwrap();
     let folder = Folder::new("systemd");
-    // The shell puts the socket where systemd does: on descriptor 3, and says so.
+    // The shell passes the socket as systemd does: as descriptor 3, with the variables that announce it.
     let script = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).arg(e2e::program());

@@ -7,8 +7,8 @@ fn settings() -> Settings {
     Settings::in_front_of([Server::shared(Product::MariaDb)])
 }
 
-/// A session that waits is not idle. One that is idle ends as its server would end it: MySQL says why, MariaDB
-/// just closes.
+/// A session with a running statement is not idle. An idle session ends as on its server: MySQL sends an error, MariaDB
+/// only closes the connection.
 fn an_idle_session_is_ended(product: Product, tls: bool, settings: fn(&Server) -> Settings) {
     let server = Server::shared(product);
     let mut root = server.root();
@@ -17,7 +17,7 @@ fn an_idle_session_is_ended(product: Product, tls: bool, settings: fn(&Server) -
     let mut login = Login::app();
     login.tls = tls.then(Default::default);
     let mut conn = proxy.connect_as(&login);
-    // A statement that takes longer is not idle.
+    // A session whose statement takes longer than the limit is not idle.
     let words = format!("SLEEP(4 + 0 * {})", proxy.port());
     conn.send_query(&format!("SELECT {words}")).unwrap();
     let ask = format!(
@@ -43,7 +43,7 @@ fn an_idle_session_is_ended(product: Product, tls: bool, settings: fn(&Server) -
     proxy.wait_event("idle_timeout", &[]);
 }
 
-/// All at once: each waits for seconds.
+/// The cases run in parallel, because each waits for seconds.
 #[test]
 fn an_idle_session_ends_with_the_servers_error() {
     let ways: [fn(&Server) -> Settings; 3] = [
@@ -75,7 +75,7 @@ fn a_payload_over_the_limit_is_refused() {
     assert_eq!(error.code, 1153);
     assert!(error.text.contains("packet_bytes_max"), "{error}");
     assert!(conn.is_closed_by_server());
-    // Results have no such limit.
+    // The limit does not apply to results.
     assert_eq!(
         proxy.connect().value("SELECT LENGTH(REPEAT('x', 5000))"),
         "5000"
@@ -101,7 +101,7 @@ fn a_client_that_does_not_read_uses_little_memory() {
     let login = Login::app();
     proxy.connect().run("SELECT 1");
     let before = memory_bytes(pid);
-    // 20 sessions with 50 MB each on their way.
+    // 20 sessions, each with a result of 50 MB that the client does not read.
     let mut conns: Vec<RawConn> = (0..20).map(|_| proxy.connect_as(&login)).collect();
     for conn in &mut conns {
         conn.send_query("SELECT REPEAT('x', 50000000)").unwrap();
@@ -115,7 +115,7 @@ fn a_client_that_does_not_read_uses_little_memory() {
         grown < 20 << 20,
         "{grown} bytes for 20 sessions that do not read"
     );
-    // It is all still there.
+    // The result is still complete.
     let reply = conns[7].reply(Shape::Results);
     assert_eq!(reply.text(0, 0).unwrap().len(), 50_000_000);
 }

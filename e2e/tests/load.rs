@@ -1,4 +1,4 @@
-//! Many sessions at once: nobody gets another's bytes, nothing is lost, nothing is left behind.
+//! Many sessions at once: each session gets its own results, no result is lost, and no resource stays in use.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use e2e::raw::{Execute, Login, LoginFailure, Param, RawConn};
 use e2e::{Dice, Product, Proxy, Server, Settings, wait};
 
-/// A session's life of many small and some large conversations, each with its own token.
+/// Runs a session with many small and some large exchanges, each with its own token.
 fn live(address: &e2e::raw::Address, seed: u64) {
     let mut dice = Dice::new(seed);
     for life in 0..4 {
@@ -124,7 +124,7 @@ fn every_end_of_a_session_releases_its_memory_and_descriptors() {
             }
         }
     }
-    // Three places, as at the beginning, and no file more.
+    // Three sessions, as at the beginning, and no more files than then.
     let kept: Vec<RawConn> = (0..3).map(|_| proxy.connect()).collect();
     drop(kept);
     wait::until("its files are closed", wait::SOON, || files(pid) <= before);
@@ -142,10 +142,10 @@ fn a_backend_killed_under_load_ends_only_its_own_sessions() {
         for _ in 0..12 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    // While one backend is up, nobody is turned away.
+                    // While one backend is up, no client is refused.
                     let mut conn = match RawConn::connect(&address, &Login::app()) {
                         Ok(conn) => conn,
-                        // The backend died between its greeting and its OK.
+                        // The backend was killed between its greeting and its OK.
                         Err(LoginFailure::Refused(error)) => {
                             assert!(error.text.contains(&name), "{error}");
                             continue;

@@ -1,4 +1,4 @@
-//! Floods of equal events: the log stays short, and its lines account for every event.
+//! Floods of equal events: the log stays short, and its lines give the number of all events.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ fn logins() -> u64 {
     sized(2_000, 5_000)
 }
 
-/// Lines of one kind in a second of the clock: the proxy's own seconds do not begin with the clock's, so two of them
-/// may touch it, with 100 lines each, and what both tell of the others.
+/// The lines of one kind within a second of the log's clock. Two of the proxy's own seconds may fall into it, each with
+/// 100 lines, and with the summaries of the other events.
 const LINES_OF_A_SECOND_MAX: usize = 2 * 100 + 2 * 100;
 
-/// A login that fails as many times as there are events.
+/// Logs in as many times as the flood has events. Every login fails.
 fn flood(proxy: &Proxy) {
     std::thread::scope(|scope| {
         for _ in 0..CLIENTS {
@@ -44,8 +44,8 @@ fn number(line: &str, name: &str) -> Option<u64> {
     field(line, name)?.parse().ok()
 }
 
-/// How many events of these kinds the log accounts for: lines of their own, lines that say how often one came again, and
-/// lines that say how many were left out.
+/// How many events of these kinds the log reports: lines for one event, lines with a number of repetitions, and lines
+/// with the number of left out lines.
 fn accounted(proxy: &Proxy, kinds: &[&str]) -> u64 {
     let is_meant = |kind: Option<&str>| kind.is_some_and(|kind| kinds.contains(&kind));
     let of_line = |line: &String| match field(line, "kind") {
@@ -58,7 +58,7 @@ fn accounted(proxy: &Proxy, kinds: &[&str]) -> u64 {
     proxy.log_lines().iter().map(of_line).sum()
 }
 
-/// Lines of any kind in each second; the longest such list.
+/// Checks the number of lines of each kind in each second.
 fn assert_short(proxy: &Proxy) {
     let mut by_second: HashMap<(String, String), usize> = HashMap::new();
     let lines = proxy.log_lines();
@@ -114,7 +114,7 @@ fn logins_that_find_no_backend_do_not_flood_the_log() {
     run(&backend, &["no_backend"]);
 }
 
-/// Whether the proxy's own probe logs in.
+/// Whether this login comes from the proxy's own probe.
 fn is_probe(response: &[u8]) -> bool {
     const USER: &[u8] = b"pilotfish_probe";
     response.windows(USER.len()).any(|it| it == USER)

@@ -3,7 +3,7 @@
 use e2e::raw::{Login, RawConn, Transcript, capability};
 use e2e::{PASSWORD, Product, Proxy, Scripted, Server, Settings, Site};
 
-/// A fresh account of this scenario's own; the server has not seen its password yet.
+/// Makes an account for this scenario. The server's cache does not know its password yet.
 fn account(site: &Site, how: &str) -> String {
     let name = &site.schema[..site.schema.len().min(32)];
     let mut root = site.server.root();
@@ -12,7 +12,7 @@ fn account(site: &Site, how: &str) -> String {
     name.to_owned()
 }
 
-/// Logs in, and drops the connection; the steps.
+/// Logs in, and drops the connection. Returns the steps of the login.
 fn path(site: &Site, user: &str, password: &str, plugin: &str) -> Vec<String> {
     let mut login = site.login_as(user);
     login.passwords = vec![password.to_owned()];
@@ -62,7 +62,7 @@ fn caching_sha2_proves_the_password_once_then_is_fast(site: &Site) -> Transcript
     let fast = path(site, &user, PASSWORD, SHA2);
     let switched = path(site, &user, PASSWORD, NATIVE);
     assert_eq!(switched[0], "switch to caching_sha2_password");
-    // MariaDB remembers nothing: it is never fast.
+    // MariaDB has no cache of passwords, so its login is never fast.
     if site.product() == Product::MySql {
         assert_eq!(fast[fast.len() - 2..], ["fast", "OK"]);
         assert_eq!(switched[1..], ["fast", "OK"]);
@@ -84,7 +84,7 @@ fn caching_sha2_takes_long_and_empty_passwords(site: &Site) -> Transcript {
 scenario!(sha256_passwords_are_checked_by_the_server on mysql except pooled: "who passes through is asked once more, by the backend's plugin");
 fn sha256_passwords_are_checked_by_the_server(site: &Site) -> Transcript {
     let steps = path(site, "sha256", PASSWORD, SHA256);
-    // The greeting's default plugin is not the account's: the server switches.
+    // The account does not have the greeting's default plugin, so the server switches.
     assert_eq!(steps.last().unwrap(), "OK");
     if !site.tls {
         assert!(steps.contains(&"RSA".to_owned()), "{steps:?}");
@@ -207,7 +207,7 @@ fn a_refused_login_gives_the_servers_error(site: &Site) -> Transcript {
         login.tls = site.tls.then(Default::default);
         match RawConn::connect(&site.address, &login) {
             Ok(_) => transcript.note(format!("{user}: in")),
-            // For users it does not know MariaDB may pretend any plugin.
+            // For unknown users, MariaDB may name any plugin.
             Err(error) => transcript.note(format!("{user}: {error}")),
         }
     }
@@ -236,7 +236,7 @@ fn a_locked_account_is_refused(site: &Site) -> Transcript {
 scenario!(an_expired_password_may_only_be_changed on mariadb, mysql);
 fn an_expired_password_may_only_be_changed(site: &Site) -> Transcript {
     let user = account(site, &format!("IDENTIFIED BY '{PASSWORD}' PASSWORD EXPIRE"));
-    // MariaDB lets in, but only to set a new one.
+    // MariaDB accepts the login, but the session may only set a new password.
     let mut conn = match RawConn::connect(&site.address, &site.login_as(&user)) {
         Ok(conn) => conn,
         Err(error) => return noted(error.refusal()),
@@ -249,7 +249,7 @@ fn an_expired_password_may_only_be_changed(site: &Site) -> Transcript {
 
 scenario!(the_greeting_is_the_servers on mariadb, mariadb_next, mysql except pooled: "the capability of cached metadata is not offered where clients take turns", scripted: "what no script can read is not offered");
 fn the_greeting_is_the_servers(site: &Site) -> Transcript {
-    // Whatever the server offers but TLS and compression, which the proxy negotiates itself.
+    // The client asks for all capabilities except TLS and compression, which the proxy negotiates itself.
     let own = capability::SSL | capability::COMPRESS | capability::ZSTD;
     let mut login = site.login().and(!own & !(0xFFFF_FFFF << 37)).without(own);
     login.capabilities |= if site.tls { capability::SSL } else { 0 };
@@ -258,7 +258,7 @@ fn the_greeting_is_the_servers(site: &Site) -> Transcript {
     noted(format!("{} {capabilities:#x}", conn.version))
 }
 
-/// A plugin nobody has heard of, with packets of every shape.
+/// An unknown plugin, with packets of every form.
 #[test]
 fn an_unknown_plugin_is_relayed_byte_for_byte() {
     let server = Scripted::start(|dialogue| {
@@ -295,14 +295,14 @@ fn an_unknown_plugin_is_relayed_byte_for_byte() {
     }
 }
 
-/// The server answers the connect with an error instead of a greeting.
+/// The server answers the connection with an error in place of a greeting.
 #[test]
 fn a_login_at_max_connections_gives_the_servers_error() {
     for product in [Product::MariaDb, Product::MySql] {
         let server = Server::lease_set(product, &[("max_connections", "10")]);
         let settings = Settings::in_front_of([&*server]).set("pool.timeout_wait", "1s");
         let proxy = Proxy::start(&settings);
-        // A look that finds no place would call it down.
+        // A probe that is refused now would mark the backend as down.
         proxy.wait_event("backend_up", &[]);
         let mut kept = Vec::new();
         let refused = loop {
@@ -316,7 +316,7 @@ fn a_login_at_max_connections_gives_the_servers_error() {
             (refused.code, refused.text.as_str()),
             (1040, "Too many connections")
         );
-        // One place free again: the backend did not count as down.
+        // One connection is free again. A new login succeeds, because the backend was not marked as down.
         kept.pop().unwrap().quit();
         e2e::wait::until("there is a place again", e2e::wait::SOON, || {
             RawConn::connect(&proxy.address(), &Login::user("nopass").with_password("")).is_ok()

@@ -1,9 +1,9 @@
-//! What a refused client is told: the server's own words, with the host that the server would name.
+//! The error of a refused client: the server's text, with the host that the server would name.
 
 use e2e::raw::{Address, Login, RawConn, TlsChoice};
 use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings, free_port};
 
-/// One for each product, that calls hosts by their names or does not.
+/// Two servers of a product: one that resolves hosts to names, and one that does not.
 fn servers(product: Product) -> [LeasedServer; 2] {
     let named = Server::lease_with(product, &["--skip-name-resolve=OFF"]);
     [Server::lease(product), named]
@@ -50,7 +50,7 @@ fn logins() -> Vec<Login> {
         ..login
     });
     let mut all = [logins, over_tls].concat();
-    // That one is let in.
+    // The login of `tls_only` over TLS with the right password would succeed.
     all.retain(|login| {
         login.tls.is_none() || login.user == "app" || login.passwords[0] != PASSWORD
     });

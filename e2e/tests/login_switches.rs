@@ -1,5 +1,5 @@
-//! Logins that the proxy has greeted and a backend judges: whatever the greeting, the client and the account
-//! are for, the client sees one switch of plugins at most. Many clients refuse a second one.
+//! Logins that the proxy greets and the backend checks: for every greeting, client and account, the client gets one
+//! switch of plugins at most. Many clients refuse a second switch.
 
 use e2e::raw::{Login, LoginFailure, RawConn, capability};
 use e2e::{Certs, PASSWORD, Product, Proxy, Server, Settings, wait};
@@ -7,7 +7,7 @@ use e2e::{Certs, PASSWORD, Product, Proxy, Server, Settings, wait};
 const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";
 
-/// The plugins that clients name, which may or may not be the account's.
+/// The plugins that clients name, which may differ from the account's.
 const PLUGINS: [&str; 6] = [
     NATIVE,
     SHA2,
@@ -17,7 +17,7 @@ const PLUGINS: [&str; 6] = [
     "an unknown plugin",
 ];
 
-/// Accounts that a backend judges, each by a plugin of its own.
+/// Accounts whose passwords only the backend can check, each with a different plugin.
 fn passed_on(product: Product) -> &'static [&'static str] {
     match product {
         Product::MariaDb => &["ed25519"],
@@ -32,7 +32,7 @@ fn passed_on(product: Product) -> &'static [&'static str] {
     }
 }
 
-/// Accounts that the proxy would judge, were their sessions not transparent.
+/// Accounts whose passwords the proxy could check if their sessions were not transparent.
 fn transparent(product: Product) -> &'static [&'static str] {
     match product {
         Product::MariaDb => &["app", "nopass"],
@@ -230,7 +230,7 @@ fn a_change_of_user_is_passed_on_by_one_switch_to_mysql() {
     a_change_of_user_is_passed_on_by_one_switch(Product::MySql);
 }
 
-/// An account changes past the proxy, to a plugin that only a backend can judge.
+/// An account is changed on the server, to a plugin that only a backend can check.
 fn a_changed_account_is_known_soon_and_asked_by_one_switch(product: Product) {
     let (before, after) = match product {
         Product::MySql => (
@@ -263,7 +263,7 @@ fn a_changed_account_is_known_soon_and_asked_by_one_switch(product: Product) {
                 how(after, "the second")
             ));
             let login = with("the second");
-            // What was asked for less than a second ago is not asked for again.
+            // The proxy does not repeat a query for accounts within a second.
             e2e::wait::until("the change is known", e2e::wait::SOON, || {
                 assert_one_switch(&proxy, &login).is_ok()
             });
@@ -279,7 +279,7 @@ both! {
     a_changed_plugin_is_examined_at_once
 }
 
-/// It is asked for nothing that it could not understand.
+/// The client gets no question that it could not understand.
 fn a_client_without_authentication_plugins_gets_the_error_for_old_clients(product: Product) {
     let server = Server::shared(product);
     let proxy = started(&learning(server));
@@ -294,7 +294,7 @@ fn a_client_without_authentication_plugins_gets_the_error_for_old_clients(produc
     assert_eq!(refusal.to_string(), direct.to_string());
 }
 
-/// From one plugin that the proxy examines by to another one.
+/// The account changes between two plugins that the proxy can check.
 fn a_changed_plugin_is_examined_at_once(product: Product) {
     if product.is_mariadb() {
         return;

@@ -1,4 +1,4 @@
-//! Long texts, which a thread of the proxy's own reads one by one.
+//! Long texts, which a separate thread of the proxy reads one after the other.
 
 use std::sync::Mutex;
 use std::thread;
@@ -15,7 +15,7 @@ fn a_long_text_that_waits_for_another_is_killed(product: Product) {
     let proxy = Proxy::start(&Settings::pooled(&server, 4));
     let [mut first, mut second, mut killer] = [(); 3].map(|()| proxy.connect());
     let kill = format!("KILL QUERY {}", second.id);
-    // Names are what takes longest to read. To the server it is an error of syntax.
+    // Names take the longest to read. The server answers with a syntax error.
     let text = format!("SELECT FROM a WHERE {}1", "a.b,".repeat(3 << 20));
     let errors = Mutex::new(Vec::new());
     for conn in [&mut first, &mut second] {

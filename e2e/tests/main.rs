@@ -18,8 +18,8 @@ macro_rules! both {
     )+ };
 }
 
-/// Makes tests of a scenario, one for each product named. One that by nature cannot be the same
-/// through a pooled proxy, or through a script, says why:
+/// Makes tests of a scenario, one for each named product. If a scenario cannot give the same result through a pooled
+/// proxy, or through a script, the list has the reason:
 /// `scenario!(name on mariadb, mysql except pooled: "why", scripted: "why")`.
 macro_rules! scenario {
     ($name:ident on $($product:ident),+) => {

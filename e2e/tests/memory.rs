@@ -1,4 +1,4 @@
-//! The memory in which the proxy keeps bytes of its clients has a bound, whatever they send and leave unfinished.
+//! The memory for clients' bytes has a bound, even if the clients leave statements or logins incomplete.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,14 +15,14 @@ both! {
     a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues
 }
 
-/// A number of the table of bounds.
+/// A number in the admin table `admission`.
 fn admission(admin: &Address, column: &str) -> u64 {
     let mut conn = RawConn::connect(admin, &Login::with("root", "all")).unwrap();
     let value = conn.value(&format!("SELECT {column} FROM admission"));
     value.parse().unwrap()
 }
 
-/// The most memory that a process has had at once, in bytes.
+/// The peak of a process's resident memory, in bytes.
 fn peak_bytes(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let mut lines = status.lines();
@@ -31,14 +31,14 @@ fn peak_bytes(pid: u32) -> u64 {
     kib * 1024
 }
 
-/// The header of a statement of 16 MiB, and the begin of the statement.
+/// The header of a statement of 16 MiB, and the statement's first bytes.
 fn half_statement(length: usize) -> Vec<u8> {
     let mut stream = vec![0xff, 0xff, 0xff, 0, 3];
     stream.resize(length, b' ');
     stream
 }
 
-/// The bytes in one frame.
+/// The bytes in one compressed frame.
 fn compressed(stream: &[u8]) -> Vec<u8> {
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
     zlib.write_all(stream).unwrap();
@@ -47,7 +47,7 @@ fn compressed(stream: &[u8]) -> Vec<u8> {
     [three(packed.len()), vec![0], three(stream.len()), packed].concat()
 }
 
-/// The same without compression.
+/// The bytes in one frame without compression.
 fn framed(stream: &[u8]) -> Vec<u8> {
     let header = [&stream.len().to_le_bytes()[..3], &[0, 0, 0, 0]].concat();
     [&header, stream].concat()
@@ -74,30 +74,30 @@ fn compressed_half_statements_stay_within_the_bound(product: Product) {
             .map(|_| proxy.connect_as(&Login::app().compressed(false)))
             .collect();
         for client in &mut clients {
-            // One of them may have ended.
+            // The proxy may have ended this session.
             let _ = client.write_bytes(frame);
             assert_eq!(modest.value("SELECT 1"), "1");
             assert_eq!(modest.value(&large), "1000000");
         }
         clients
     };
-    // Frames stay packed until the statement is whole.
+    // Frames stay compressed until the statement is complete.
     let frame = compressed(&half_statement(15 << 20));
     assert!(frame.len() < 20 << 10, "{} bytes are sent", frame.len());
     let clients = attack(&frame);
     assert!(grown() < BYTES_MAX / 2, "{} bytes", grown());
     drop(clients);
-    // Those that do not shrink come up to the bound.
+    // Uncompressed bytes reach the bound.
     let clients = attack(&framed(&half_statement(3 << 20)));
     proxy.wait_event("memory_full", &["limits.memory_bytes_max"]);
-    // No more than 21 of them fit.
+    // At most 21 of these statements fit.
     wait::until("the others have ended or are refused", wait::SOON, || {
         let sum = "memory_sessions_ended + memory_refused";
         admission(&admin, sum) >= CLIENTS - 22
     });
     assert!(admission(&admin, "memory_bytes") <= BYTES_MAX);
     assert_eq!(admission(&admin, "memory_bytes_max"), BYTES_MAX);
-    // A buffer that grows is copied.
+    // A growing buffer is copied, so two copies may exist.
     assert!(grown() < 2 * BYTES_MAX, "{} bytes", grown());
     drop(clients);
     wait::until("all is free", wait::SOON, || {
@@ -110,7 +110,7 @@ fn a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues(prod
     let bounded = |settings: Settings| settings.set("limits.memory_bytes_max", "1MiB");
     let large = |bytes: usize| format!("SELECT LENGTH('{}')", "x".repeat(bytes));
     for login in [Login::app(), Login::app().compressed(false)] {
-        // Connections keep texts prepared, so each client has a proxy of its own.
+        // Connections keep prepared statements' texts, so each client has its own proxy.
         let proxy = Proxy::start(&bounded(Settings::pooled(&server, 2)));
         let mut conn = proxy.connect_as(&login);
         for _ in 0..2 {
@@ -123,7 +123,7 @@ fn a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues(prod
         conn.run("BEGIN");
         assert_eq!(conn.query(&large(3_000_000)).error().unwrap().code, 1037);
         conn.run("COMMIT");
-        // The data has no reply.
+        // COM_STMT_SEND_LONG_DATA has no reply.
         let id = conn.prepare("SELECT LENGTH(?)").statement();
         for _ in 0..3 {
             conn.send_long_data(id, 0, &vec![b'y'; 500_000]);
@@ -134,7 +134,7 @@ fn a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues(prod
         conn.send_long_data(id, 0, &vec![b'y'; 200_000]);
         assert_eq!(conn.execute(&execute).error().map(|it| it.code), None);
         conn.close_statement(id);
-        // Texts are kept until they are closed.
+        // The texts of prepared statements are kept until they are closed.
         let mut ids = Vec::new();
         let refused = (0..9).find_map(|n| {
             let reply = conn.prepare(&format!("SELECT {n}, '{}'", "z".repeat(250_000)));
@@ -152,7 +152,7 @@ fn a_statement_beyond_the_memory_limit_is_refused_and_the_session_continues(prod
             conn.close_statement(id);
         }
     }
-    // A session that is not pooled passes statements on unread.
+    // A transparent session passes statements on without buffering them.
     let transparent = Proxy::start(&bounded(Settings::in_front_of([&*server])));
     assert_eq!(transparent.connect().value(&large(3_000_000)), "3000000");
     let settings = Settings::in_front_of([&*server]).set("routing.script", SCRIPT);
@@ -180,7 +180,7 @@ fn incomplete_logins_above_the_memory_limit_are_refused() {
     assert_eq!(proxy.connect().value("SELECT 1"), "1");
 }
 
-/// Whether a client reads that there was no memory.
+/// Whether a client gets the error about memory.
 fn is_told(mut stream: TcpStream) -> bool {
     stream.set_read_timeout(Some(wait::SOON)).unwrap();
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The model of a server that the simulation uses says what real servers say: dialogues are played with both.
+//! The simulation's model of a server gives the same replies as real servers: dialogues are played with both.
 //!
 //! The recordings in `simulation/dialogues/mariadb` and `mysql` are what the model's own tests compare with.
 //! `PILOTFISH_WRITE=1` records them anew.
@@ -30,7 +30,8 @@ const ON_DISK: &str = "disk.txt";
 /// The dialogue with a replica.
 const REPLICATION: &str = "replication.txt";
 
-/// How often a server is asked whether it waits: InnoDB looks anew only after a tenth of a second without questions.
+/// The pause between two questions whether a server waits: InnoDB looks again only after a tenth of a second without
+/// questions.
 const PAUSE: Duration = Duration::from_millis(150);
 
 /// The password of the account `plain`.
@@ -115,7 +116,7 @@ impl Place for RealPlace<'_> {
     }
 }
 
-/// A server with the accounts and the settings that dialogues count on.
+/// A server with the accounts and settings that dialogues expect.
 fn server(product: Product) -> Leased {
     let options = [&primary_options(product)[..], &["--server-id=1"]].concat();
     let cluster = Cluster::lease_with(product, 0, &options);
@@ -123,7 +124,7 @@ fn server(product: Product) -> Leased {
     cluster
 }
 
-/// Makes the account of an application.
+/// Makes an application's account.
 fn make_plain(server: &Server) {
     let mut root = server.root();
     root.run(&format!(
@@ -139,7 +140,7 @@ fn dialogues() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulation/dialogues")
 }
 
-/// How often a dialogue about the number of connections is played again.
+/// How often a dialogue about the number of connections is repeated at most.
 const PLAYS_MAX: usize = 20;
 
 /// Plays with a real server, in real time.
@@ -190,7 +191,7 @@ fn the_model_gives_the_replies_of_the_server(product: Product) {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Its binary log and a table are on a disk that is full.
+/// The binary log and a table of the server are on a disk that is full.
 fn the_model_fills_its_disk_as_the_server_does(product: Product) {
     let Some(disk) = SmallDisk::mount() else {
         println!("only root may mount a disk");
@@ -228,14 +229,15 @@ fn the_models_replica_gives_the_replies_of_the_servers_replica(product: Product)
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// In what a server differs from its recording and from the model.
+/// The differences of a server's replies from its recording and from the model.
 fn differences(product: Product, place: &RealPlace<'_>, path: &Path) -> Vec<String> {
     let (family, recordings) = family(product);
     let text = std::fs::read_to_string(path).expect("a dialogue is a text");
     let name = path.file_name().expect("a file has a name");
     let recording = dialogues().join(recordings).join(name);
     let mut said = play_with_server(place, &text);
-    // A server counts a connection a little longer than its client has it. What has met that is played again.
+    // A server counts a connection a little longer than the client has it open. If that changes the replies, the
+    // dialogue is repeated.
     for _ in 0..PLAYS_MAX {
         let recorded = std::fs::read_to_string(&recording).unwrap_or_default();
         if !text.contains("max_connections") || difference(&said, &recorded).is_none() {

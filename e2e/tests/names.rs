@@ -9,13 +9,13 @@ use e2e::{LeasedServer, Product, Server};
 /// In the order of the table's columns.
 pub(crate) const PRODUCTS: [Product; 3] = [Product::MySql, Product::MariaDb, Product::MariaDbNext];
 
-/// With it the table is written anew.
+/// If this variable is set, the table is written anew.
 const WRITE: &str = "PILOTFISH_WRITE";
 
-/// A privilege on a table, a column or an object of a view is missing.
+/// Errors for a missing privilege on a table, a column or an object of a view.
 pub(crate) const DENIED: [u16; 3] = [1142, 1143, 1147];
 
-/// What is named in a sequence's place is no sequence.
+/// The error for an object that is not a sequence, at the place of a sequence.
 pub(crate) const NO_SEQUENCE: u16 = 4089;
 
 /// Tables on which the account has every privilege.
@@ -44,7 +44,7 @@ const SETUP: &[&str] = &[
     "GRANT FILE, RELOAD, PROCESS, SUPER ON *.* TO low@localhost",
 ];
 
-/// Those that only one family has.
+/// Statements of the setup that only one family accepts.
 const SETUP_OF_ONE: &[&str] = &[
     "CREATE TABLE period (a INT, s DATE, e DATE, PERIOD FOR p (s, e))",
     "CREATE TABLE versioned (a INT, b INT) WITH SYSTEM VERSIONING",
@@ -77,7 +77,7 @@ pub(crate) fn names_secret(error: &ServerError) -> bool {
         .any(|name| error.text.contains(name))
 }
 
-/// What a server says of a statement; each has a connection of its own.
+/// A server's answer to a statement. Each statement has its own connection.
 fn said(server: &Server, text: &str) -> &'static str {
     let login = Login::with("low", "").schema("names");
     let address = Address::Unix(server.socket());
@@ -107,7 +107,7 @@ fn the_table_of_names_matches_the_servers() {
             .iter()
             .zip(known)
             .map(|(server, known)| match *known {
-                // No privilege is asked for, so the server does not say.
+                // This statement needs no privilege, so the server's answer shows nothing.
                 "free" => "free",
                 _ => said(server, text),
             });

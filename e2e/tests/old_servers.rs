@@ -1,5 +1,4 @@
-//! Servers before protocol 4.1, as far as scripted ones speak like them: their EOF packet is one byte, without
-//! warnings and flags.
+//! Servers before protocol 4.1, played by scripted servers: their EOF packet is one byte, without warnings and flags.
 
 use e2e::raw::{Login, Outcome, RawConn, Shape, capability, command, lenenc};
 use e2e::scripted::{Dialogue, SCRAMBLE};
@@ -7,7 +6,7 @@ use e2e::{Folder, Proxy, Scripted, Settings};
 
 const OLD_EOF: &[u8] = &[0xFE];
 
-/// What the server can: EOF packets are in all its results.
+/// The server's capabilities: it sends EOF packets in all results.
 const CAPABILITIES: u64 = (capability::USUAL & !capability::DEPRECATE_EOF) | 1;
 
 fn greet(dialogue: &mut Dialogue) -> std::io::Result<()> {
@@ -26,7 +25,7 @@ fn greet(dialogue: &mut Dialogue) -> std::io::Result<()> {
     dialogue.send(&body.concat())
 }
 
-/// Answers a query with a row that has its text, and says COM_FIELD_LIST's columns.
+/// Answers a query with a row that has the query's text, and COM_FIELD_LIST with columns.
 fn answer(dialogue: &mut Dialogue) -> std::io::Result<()> {
     greet(dialogue)?;
     dialogue.read()?;

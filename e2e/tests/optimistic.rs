@@ -1,13 +1,13 @@
-//! Optimistic transactions: they begin on a replica, and go to the primary with their first write if what
-//! they have read is the same there. What breaks, limits and rules do to them: `simulation/tests/scenes/optimistic_transactions.rs`.
+//! Optimistic transactions: they begin on a replica, and move to the primary with their first write if their reads give
+//! the same result there. For faults, limits and rules, see `simulation/tests/scenes/optimistic_transactions.rs`.
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, capability};
 use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
 
-/// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
+/// A cluster in which `SELECT name FROM d.whoami` gives the name of the answering server, with a proxy in front.
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the cluster.
     cluster: Leased,
 }
 
@@ -29,7 +29,7 @@ impl Site {
             .set("accounts.explain", true)
             .set("health.replication_interval", "50ms")
             .set("routing.optimistic_transactions", true)
-            // A busy machine is no reason to begin on the primary.
+            // On a busy machine, a transaction should still begin on a replica.
             .set("balance.timeout_consistency", "20s");
         let proxy = Proxy::start(&settings(common));
         let site = Self { cluster, proxy };
@@ -41,7 +41,7 @@ impl Site {
         self.proxy.connect_as(&Login::app().schema("d"))
     }
 
-    /// What is there to be seen by everybody, on the primary; the replicas have the same, and no more.
+    /// The number of committed rows on the primary. Checks that the replicas have the same rows.
     fn count(&self) -> String {
         let ask = "SELECT COUNT(*) FROM d.t";
         let count = self.cluster.primary.root().value(ask);
@@ -52,7 +52,7 @@ impl Site {
         count
     }
 
-    /// The place among the replicas of the one that a client is held at.
+    /// The index of the replica whose connection the client's session holds.
     fn replica_of(client: &mut RawConn) -> usize {
         let name = held_at(client);
         let number = name
@@ -62,7 +62,7 @@ impl Site {
     }
 }
 
-/// A line of EXPLAIN SESSION.
+/// The value of an item of EXPLAIN SESSION.
 fn told(client: &mut RawConn, item: &str) -> String {
     let rows = client.run("EXPLAIN SESSION").texts();
     rows.into_iter()
@@ -76,7 +76,7 @@ fn held_at(client: &mut RawConn) -> String {
     told(client, "connection")
 }
 
-/// Until the monitor knows that a replica has what the client has written.
+/// Waits until the monitor knows that a replica has the client's writes.
 fn wait_begins_at_replica(client: &mut RawConn) {
     wait::until("the monitor knows who has what", wait::SOON, || {
         client.run("DELETE FROM seen WHERE n = 0");
@@ -87,7 +87,8 @@ fn wait_begins_at_replica(client: &mut RawConn) {
     });
 }
 
-/// Begins, reads, and is at a replica. A monitor that has just seen replication stand still sends it to the primary.
+/// Begins a transaction on a replica, with a read. Repeats that if the proxy begins it on the primary, because
+/// replication seemed to be stopped.
 fn begin(client: &mut RawConn) {
     wait::until("a transaction begins at a replica", wait::SOON, || {
         client.run("BEGIN");
@@ -101,7 +102,7 @@ fn begin(client: &mut RawConn) {
     Site::replica_of(client);
 }
 
-/// The error with which a transaction ends whose reads are not the same on the primary.
+/// Checks for the error of a transaction whose reads give another result on the primary.
 fn assert_changed(reply: &Reply) {
     let error = reply.error().unwrap();
     assert_eq!((error.code, &*error.state), (1213, "40001"), "{error}");
@@ -123,7 +124,7 @@ fn the_first_write_goes_to_the_primary_and_all_that_follows(product: Product) {
     let mut client = site.client();
     begin(&mut client);
     assert_eq!(client.value(COUNT), "0");
-    // An error is a result like any other.
+    // An error is a result that the transaction repeats as well.
     assert_eq!(
         client.query("SELECT nothing FROM t").error().unwrap().code,
         1054
@@ -138,7 +139,7 @@ fn the_first_write_goes_to_the_primary_and_all_that_follows(product: Product) {
     client.run("DELETE FROM t");
     client.run("ROLLBACK");
     assert_eq!(site.count(), "1");
-    // The first thing that it does.
+    // Here the write is the transaction's first statement.
     client.run("BEGIN");
     client.run("DELETE FROM t");
     client.run("COMMIT");
@@ -151,7 +152,7 @@ fn a_transaction_that_only_reads_ends_on_its_replica(product: Product) {
     let mut client = site.client();
     for end in ["COMMIT", "ROLLBACK", "commit and no chain"] {
         begin(&mut client);
-        // The primary would say something else.
+        // This read gives another result on the primary.
         assert_ne!(client.value(WHO), "primary");
         client.run(end);
         assert!(held_at(&mut client).starts_with("(none"));
@@ -161,7 +162,7 @@ fn a_transaction_that_only_reads_ends_on_its_replica(product: Product) {
     begin(&mut client);
     assert_ne!(client.value(WHO), "primary");
     assert_eq!(client.run("COMMIT").status() & 1, 1);
-    // Another transaction, which has read nothing yet.
+    // The chained transaction has not read yet.
     client.run(INSERT);
     client.run("COMMIT AND NO CHAIN");
     assert_eq!(site.count(), "1");
@@ -182,7 +183,7 @@ fn a_read_that_has_become_stale_gives_error_1213(product: Product) {
         begin(&mut client);
         assert_ne!(client.value(WHO), "primary");
         assert_changed(&client.query(way));
-        // Whoever goes on all the same does not write outside of a transaction.
+        // If the client ignores the error, its next write is not executed outside of a transaction.
         let next = client.query(INSERT);
         assert_eq!(next.error().unwrap().code, 1213);
         match ending {
@@ -192,7 +193,7 @@ fn a_read_that_has_become_stale_gives_error_1213(product: Product) {
         assert_eq!(site.count(), "0");
         client.run("START TRANSACTION READ ONLY");
         client.run("COMMIT");
-        // The next one is not disappointed again.
+        // After such an error, the next transaction begins on the primary.
         client.run("BEGIN");
         assert_eq!(client.value(WHO), "primary");
         client.run(INSERT);
@@ -228,11 +229,11 @@ fn a_replica_that_is_behind_is_found_out(product: Product) {
             false => assert!(reply.error().is_none(), "{read}"),
         }
         client.run("ROLLBACK");
-        // Whoever was disappointed begins on the primary once.
+        // After such an error, the next transaction begins on the primary, once.
         client.run("BEGIN");
         client.run("ROLLBACK");
     }
-    // What is changed between the replay and the write is the primary's affair.
+    // The primary handles changes between the repeated reads and the write.
     begin(&mut client);
     client.run("UPDATE seen SET name = 'y' WHERE n = 3 AND name = 'x'");
     client.run("COMMIT");
@@ -290,7 +291,7 @@ fn prepared_reads_are_repeated_too(product: Product) {
             4 - number as usize
         );
     }
-    // Its types are known by now.
+    // The server knows the types by now.
     client.execute(&from(3).without_types());
     let of_its_own = client.prepare("SELECT COUNT(*) FROM seen");
     client.execute(&Execute::new(of_its_own.statement(), &[]));
@@ -308,7 +309,7 @@ fn prepared_reads_are_repeated_too(product: Product) {
     client.run("ROLLBACK");
     client.run("BEGIN");
     client.run("COMMIT");
-    // A cursor would keep it there; long data is not kept.
+    // A cursor would keep the transaction on the replica. Long data is not kept.
     begin(&mut client);
     client.execute(&from(2).cursor());
     client.fetch(read.statement(), 10);
@@ -370,7 +371,7 @@ fn statements_that_are_no_plain_reads_run_at_the_primary(product: Product) {
     assert_eq!(held_at(&mut client), "primary");
     client.run("ROLLBACK");
     assert_eq!(site.count(), "1");
-    // Several at once.
+    // Several statements at once.
     begin(&mut client);
     client.command(0x1b, &[0, 0]);
     client.query("SELECT 1; SELECT 2");

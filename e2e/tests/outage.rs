@@ -1,7 +1,6 @@
-//! Outages that clients outlast: money is moved between accounts by many clients over few connections
-//! while the server is killed and comes back. With time to wait for a backend no read fails, no
-//! session ends, what was acknowledged is there once, what is said not to be executed is not there,
-//! and nothing is there twice.
+//! Outages that sessions survive: many clients move money between accounts over few connections, while the server is
+//! killed and comes back. With a wait for the backend, no read fails and no session ends. Acknowledged writes exist
+//! once, writes reported as not executed do not exist, and no write exists twice.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,9 +13,9 @@ const CLIENTS: u64 = 16;
 const CONNECTIONS: i32 = 8;
 const ACCOUNTS: u64 = 60;
 const KILLS: usize = 6;
-/// What clients get done between two kills, all together.
+/// The number of acknowledged writes between two kills, of all clients together.
 const DONE_BETWEEN_KILLS: usize = 250;
-/// A server may have to recover first.
+/// A server may need time to recover.
 const BACK_WITHIN: Duration = Duration::from_secs(60);
 
 /// A commit is in the log's file before it is acknowledged, so it survives the process.
@@ -25,7 +24,7 @@ const SURVIVING: &[&str] = &[
     "--innodb-doublewrite=ON",
 ];
 
-/// What a client knows of a write that it asked for.
+/// The fate of a write, as far as the client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Done,
@@ -33,12 +32,12 @@ enum Fate {
     Unknown,
 }
 
-/// What was under way when an error came.
+/// The kind of statement that got an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// A statement of a transaction, but for its COMMIT.
+    /// A statement of a transaction, except its COMMIT.
     InTransaction,
-    /// A COMMIT, or a write of its own.
+    /// A COMMIT, or a write outside a transaction.
     Writing,
 }
 
@@ -50,12 +49,12 @@ struct Shared {
     errors: AtomicUsize,
 }
 
-/// One client, and what it knows of its writes.
+/// One client, and the fates of its writes.
 struct Client<'a> {
     shared: &'a Shared,
     address: &'a Address,
     conn: RawConn,
-    /// The prepared INSERT into `notes`, once it is needed.
+    /// The prepared INSERT into `notes`; none before its first use.
     note: Option<u32>,
     backend: &'a str,
     dice: Dice,
@@ -119,7 +118,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// A read outside a transaction carries its own key, and never fails.
+    /// Runs a read outside a transaction, which must succeed. Checks by its key that the reply is the client's own.
     fn read(&mut self, key: &str) {
         let sql = format!("SELECT '{key}', COUNT(*), SUM(balance) FROM accounts");
         let reply = self.query(&sql);
@@ -142,14 +141,14 @@ impl<'a> Client<'a> {
             .unwrap_or_else(|error| panic!("{sql}: the session has ended: {error}"))
     }
 
-    /// A statement within a transaction; false when the transaction was cut.
+    /// Runs a statement within a transaction; none if the transaction was cut off.
     fn step(&mut self, sql: &str) -> Option<Reply> {
         let reply = self.query(sql);
         match reply.error() {
             None => Some(reply),
             Some(error) => {
                 self.cut(sql, error, Doing::InTransaction);
-                // The transaction is over, and the session goes on.
+                // The transaction has ended, and the session continues.
                 self.conn.run("ROLLBACK");
                 None
             }
@@ -169,7 +168,7 @@ impl<'a> Client<'a> {
             return Fate::Refused;
         };
         assert_eq!(reply.texts(), [[key.to_owned(), from.to_string()]]);
-        // In the order of their ids, so that nobody waits in a circle.
+        // In the order of their ids, so that transactions never wait in a circle.
         let mut changes = [(from, -amount), (to, amount)];
         changes.sort_unstable();
         for (id, by) in changes {
@@ -232,7 +231,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Every error says which backend it was, and whether the statement may have been executed.
+    /// Checks that the error names the backend, and says whether the statement may have been executed.
     fn cut(&self, sql: &str, error: &ServerError, doing: Doing) -> Fate {
         self.shared.errors.fetch_add(1, Ordering::Relaxed);
         assert_eq!(error.state, "08S01", "{sql}: {error}");
@@ -272,7 +271,7 @@ fn prepare(server: &Server) {
     let mut root = server.root();
     root.run("CREATE DATABASE t_outage");
     root.run("CREATE TABLE t_outage.accounts (id INT PRIMARY KEY, balance BIGINT)");
-    // Keys are not unique here: what is executed twice shall be seen.
+    // The keys are not unique, so that a doubled write shows.
     root.run(
         "CREATE TABLE t_outage.ledger (n BIGINT AUTO_INCREMENT PRIMARY KEY, entry VARCHAR(40), \
          source INT, target INT, amount BIGINT)",
@@ -287,7 +286,7 @@ fn prepare(server: &Server) {
     ));
 }
 
-/// Each key of `table` with the number of its rows.
+/// The keys of `table`, with the number of rows of each.
 fn entries(root: &mut RawConn, table: &str) -> HashMap<String, usize> {
     let sql = format!("SELECT entry, COUNT(*) FROM t_outage.{table} GROUP BY entry");
     let rows = root.run(&sql).texts();
@@ -318,7 +317,7 @@ fn check(root: &mut RawConn, table: &str, fates: &Fates) {
     );
 }
 
-/// Each balance is what the entries make it.
+/// Checks that each balance is the sum of its entries.
 fn check_balances(root: &mut RawConn) {
     let sum = root.value("SELECT SUM(balance) FROM t_outage.accounts");
     assert_eq!(sum, (ACCOUNTS * 1000).to_string());
@@ -346,7 +345,7 @@ fn sessions_outlast_kills(product: Product) {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|name| scope.spawn(move || live(name)))
             .collect();
-        // A client that ends has found something wrong.
+        // A client ends early only if one of its checks has failed.
         let is_over = || clients.iter().any(|client| client.is_finished());
         let more = || {
             let from = shared.done.load(Ordering::Relaxed);

@@ -30,7 +30,7 @@ fn parameters_of_every_kind_are_understood(site: &Site) -> Transcript {
         id,
         &[Int(-1), Text("text"), Bytes(&[0, 255]), Null],
     ));
-    // The types are known by now; the NULL bitmap differs.
+    // The server knows the types by now; the NULL bitmap differs.
     conn.execute(&Execute::new(id, &[Int(7), Text(""), Bytes(&[]), Null]).without_types());
     let reply = conn.run("SELECT i, s, HEX(b), n FROM t");
     assert_eq!(
@@ -71,7 +71,7 @@ fn long_data_is_collected_until_it_is_reset(site: &Site) -> Transcript {
         id,
         &[Text("not sent long"), Text("nor this")],
     ));
-    // A parameter that does not exist: the error waits for the next execute.
+    // The parameter does not exist. The server reports the error with the next execution.
     conn.send_long_data(id, 9, b"nowhere");
     let payload = Execute::new(id, &[Text("a"), Text("b")]).payload(&conn);
     conn.send(&payload);
@@ -100,7 +100,7 @@ fn a_closed_statement_cannot_be_executed(site: &Site) -> Transcript {
 }
 
 scenario!(writes_are_refused_in_read_only_transactions on mariadb, mysql);
-/// MySQL refuses to prepare it, MariaDB to execute it.
+/// MySQL refuses to prepare the write; MariaDB refuses to execute it.
 fn writes_are_refused_in_read_only_transactions(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (n INT)");
@@ -168,7 +168,7 @@ fn a_cursor_is_fetched_in_pieces(site: &Site) -> Transcript {
             rows += reply.results().next().unwrap().rows.len();
             assert_eq!(reply.status() & LAST_ROW_SENT != 0, rows == 900, "{rows}");
         }
-        // Another command between fetches, then past the end.
+        // Another command between fetches, and then a fetch past the end.
         assert_eq!(conn.value("SELECT 1"), "1");
         conn.fetch(id, 1);
         transcript.extend(conn.transcript());
@@ -193,7 +193,7 @@ fn a_cursor_may_be_closed_before_its_end(site: &Site) -> Transcript {
     // Executed again with and without a cursor.
     conn.execute(&Execute::new(two, &[]).cursor());
     conn.fetch(two, 2);
-    // MySQL 9.7 then sends columns, an OK with header 0, and no rows: no client understands it.
+    // MySQL 9.7 then sends columns, an OK with header 0, and no rows, which no client understands.
     if site.is_mariadb() {
         let reply = conn.execute(&Execute::new(two, &[]));
         assert_eq!(reply.results().next().unwrap().rows.len(), 1000);
@@ -251,7 +251,7 @@ fn prepare_and_execute_may_be_sent_at_once(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-// Clients of MariaDB send both at once. The EXECUTE must not run the statement that was prepared before.
+// Clients of MariaDB send both commands at once. The EXECUTE must not run the statement that was prepared before.
 scenario!(an_execute_sent_with_a_prepare_that_fails_runs_nothing on mariadb, mariadb_next, mysql);
 fn an_execute_sent_with_a_prepare_that_fails_runs_nothing(site: &Site) -> Transcript {
     let mut conn = site.connect();
@@ -286,7 +286,7 @@ fn rows_are_inserted_in_bulk(site: &Site) -> Transcript {
     conn.send(&bulk_execute(id, 0, &rows));
     assert!(conn.reply(Shape::Results).error().is_none());
     assert_eq!(conn.value("SELECT COUNT(*) FROM t"), "501");
-    // A duplicate in the middle.
+    // The rows have a duplicate in the middle.
     let id = conn
         .prepare("INSERT INTO t (id, s) VALUES (?, ?)")
         .statement();
@@ -296,7 +296,7 @@ fn rows_are_inserted_in_bulk(site: &Site) -> Transcript {
         &[&[Int(900), Text("a")], &[Int(5), Text("b")]],
     ));
     assert_eq!(conn.reply(Shape::Results).error().unwrap().code, 1062);
-    // RETURNING: rows in reply.
+    // With RETURNING, the reply has rows.
     let id = conn
         .prepare("INSERT INTO t (i, s) VALUES (?, ?) RETURNING id, s")
         .statement();

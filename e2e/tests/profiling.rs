@@ -1,5 +1,5 @@
-//! Profiles: what statements have cost, chosen by chance, by rules, by hints; and that their clients see
-//! nothing of it.
+//! Profiles: the cost of statements that are chosen by chance, by rules or by hints. The clients do not notice the
+//! profiling.
 
 use std::fs;
 use std::thread;
@@ -42,8 +42,8 @@ impl Site {
              Population INT, KEY (Continent)) ENGINE=InnoDB",
         );
         root.run(
-            // In the order of their keys: of several that begin at once, each waits for the first and none in a
-            // circle.
+            // In the order of their keys: if several tests begin at once, each waits for the first, and they never wait
+            // in a circle.
             "REPLACE INTO Country VALUES ('BRA', 'South America', 170115000), ('CHN', 'Asia', 1277558000), \
              ('DEU', 'Europe', 82164700), ('FRA', 'Europe', 59225700), ('NGA', 'Africa', 111506000)",
         );
@@ -75,7 +75,7 @@ impl Site {
         RawConn::connect(&address.into(), &Login::with("root", "all")).unwrap()
     }
 
-    /// What was written, once there is so much.
+    /// The profiles in the file, once there are `count` of them.
     fn profiles(&self, count: usize) -> Vec<Value> {
         let profiles = written(&self.folder, count);
         assert_eq!(profiles.len(), count, "{profiles:?}");
@@ -114,7 +114,7 @@ fn the_articles_profile_is_written(product: Product) {
     assert_eq!(profile["thread_id"].to_string(), id);
     assert!(profile["timestamp"].as_str().unwrap().ends_with('Z'));
     assert!(profile["exec_time"].as_f64().unwrap() > 0.0);
-    // What it has cost, and nothing else.
+    // The profile has the statement's own cost only.
     assert_eq!(counted(profile, "Com_select"), 1, "{profile}");
     assert_eq!(
         counted(profile, "Bytes_received"),
@@ -135,7 +135,7 @@ fn the_articles_profile_is_written(product: Product) {
     assert!(!profile["status"]["Last_query_cost"].is_null(), "{profile}");
     assert_eq!(profile["cost"]["statements"], 2);
     assert!(profile["cost"]["microseconds"].as_u64().unwrap() > 0);
-    // The same, for whoever looks.
+    // The admin table has the same profile.
     let sql = "SELECT statement, tag, chosen_by, rows_sent, sent, status ->> '$.Com_select', db, command, \
                session FROM profiles WHERE statement LIKE '%continent%'";
     let row = site.root().run(sql).texts().remove(0);
@@ -181,7 +181,7 @@ fn the_profiled_users_digests_and_sessions_are_configurable(product: Product) {
         pair("asked", "Execute"),
     ];
     assert_eq!(chosen(&site.profiles(3)), expected);
-    // One session alone, from now on; and there one digest.
+    // From now on, only one session and one digest are profiled.
     let mut other = site.client();
     let id = client.value("SELECT CONNECTION_ID()");
     let set = |name: &str, value: &str| {
@@ -196,7 +196,7 @@ fn the_profiled_users_digests_and_sessions_are_configurable(product: Product) {
         client.run(code);
         site.root().value("SELECT count(*) FROM profiles") != "3"
     });
-    // A profile is made when the reply has left, and before the session's next statement.
+    // The proxy makes a profile after the reply was sent, and before the session's next statement.
     let other_digest = "SELECT Continent FROM Country";
     client.run(other_digest);
     let before = site.root().value("SELECT count(*) FROM profiles");
@@ -243,7 +243,7 @@ fn values_are_shown_only_if_the_settings_allow_them(product: Product) {
     assert!(!text.contains("hidden"), "{text}");
     let told = hidden.root().run("SELECT * FROM profiles").texts();
     assert!(!format!("{told:?}").contains("hidden"), "{told:?}");
-    // It is explained all the same.
+    // The statement is explained although its values are hidden.
     let explained = |profile: &Value| {
         let results = profile["results"].as_array().unwrap();
         let is_plan = |it: &&Value| it["statement"].as_str().unwrap().starts_with("EXPLAIN");
@@ -289,13 +289,13 @@ fn a_profile_has_every_kind_of_result(product: Product) {
     assert!(trace.contains("Continent"), "{trace}");
     let sql = "SELECT failed FROM profiling WHERE outcome = 'profiled'";
     assert_eq!(site.root().value(sql), "0", "{profile}");
-    // What was set is set back.
+    // The proxy restores the variables that it has set.
     let asked = "SELECT @@profiling, @@optimizer_trace";
     let own = site.server.connect(SCHEMA).run(asked).texts();
     assert_eq!(client.run(asked).texts(), own);
 }
 
-/// What the question of performance_schema has come to.
+/// The result of the query of performance_schema.
 fn events(profile: &Value) -> &Value {
     let results = profile["results"].as_array().unwrap();
     let found = results.iter().find(|it| {
@@ -374,20 +374,20 @@ fn the_performance_schema_row_of_a_statement_is_fetched(product: Product) {
                 (1, sorted),
                 "{profile}"
             );
-            // No value of the statement is told.
+            // The profile has no value of the statement.
             assert!(!event["result"].to_string().contains("Size"), "{profile}");
         }
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], admin));
         let mut root = RawConn::connect(&address.into(), &Login::with("root", "all")).unwrap();
         let examined = "SELECT count(*) FROM digests WHERE rows_examined_avg >= 4";
-        // The profile is written before the statement is counted.
+        // The proxy writes the profile before it counts the statement.
         wait::until("both digests know it", wait::SOON, || {
             root.value(examined) == "2"
         });
     }
 }
 
-/// Each with what is asked afterwards.
+/// Each statement is followed by a query of diagnostics.
 fn profiling_leaves_no_diagnostics(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("profiling.sample_one_in", 1).set(
@@ -461,7 +461,7 @@ fn statements_that_cannot_be_profiled_are_counted(product: Product) {
     client.run("SELECT FOUND_ROWS() FROM Country");
     let counts = ["rule", "unanswered", "transaction"].map(|reason| site.left_out(reason));
     assert_eq!(counts, ["1", "1", "0"]);
-    // On MariaDB a number stands in its place.
+    // On MariaDB, the proxy puts a number in place of the function.
     let asks = matches!(product, Product::MySql);
     let expected = u32::from(asks).to_string();
     assert_eq!(site.left_out("asks_about_last"), expected);

@@ -1,4 +1,4 @@
-//! The PROXY protocol: believed from trusted networks, sent to servers that want it.
+//! The PROXY protocol: accepted from trusted networks, and sent to servers that expect it.
 
 use e2e::raw::{Login, RawConn};
 use e2e::{Product, Proxy, Server, Settings, has_ipv6, wait};
@@ -7,7 +7,7 @@ const V1: &[u8] = b"PROXY TCP4 192.0.2.7 198.51.100.1 4711 4040\r\n";
 const V1_V6: &[u8] = b"PROXY TCP6 2001:db8::7 2001:db8::1 4711 4040\r\n";
 const V1_UNKNOWN: &[u8] = b"PROXY UNKNOWN\r\n";
 
-/// A version 2 header with an IPv4 address, a TLV behind it.
+/// A version 2 header with an IPv4 address and a TLV.
 fn v2() -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
     header.extend([0x21, 0x11, 0, 12 + 6]);
@@ -16,7 +16,7 @@ fn v2() -> Vec<u8> {
     header
 }
 
-/// What a balancer's own health check sends.
+/// The header that a balancer's own health check sends.
 fn v2_local() -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n".to_vec();
     header.extend([0x20, 0, 0, 0]);
@@ -69,7 +69,7 @@ fn a_connection_without_its_header_is_cut_off() {
         .set("proxy_protocol.trusted_networks", ["127.0.0.0/8"])
         .set("limits.timeout_login", "2s");
     let proxy = Proxy::start(&settings);
-    // It waits for a greeting, the proxy for a header.
+    // The client waits for a greeting, and the proxy waits for a header.
     assert!(RawConn::connect(&proxy.address(), &Login::app()).is_err());
     for broken in [
         &b"PROXY TCP4 nonsense\r\n"[..],
@@ -79,7 +79,7 @@ fn a_connection_without_its_header_is_cut_off() {
         assert!(RawConn::connect(&proxy.address(), &with(broken)).is_err());
     }
     proxy.wait_event("proxy_header", &["side=client"]);
-    // On a busy machine others may take as long.
+    // On a busy machine, other clients may take as long.
     wait::until("others are served", wait::SOON, || {
         RawConn::connect(&proxy.address(), &with(V1))
             .is_ok_and(|mut conn| conn.value("SELECT 1") == "1")

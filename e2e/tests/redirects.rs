@@ -1,4 +1,4 @@
-//! Clients that are told where to connect instead (`listener.redirect`).
+//! Clients that get another address to connect to (`listener.redirect`).
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,12 @@ both! {
     clients_with_a_passed_through_login_get_the_address_of_another_proxy
 }
 
-/// Tells of changes of its state.
+/// Adds the capability for changes of the session state.
 fn tracked(login: Login) -> Login {
     login.and(capability::SESSION_TRACK)
 }
 
-/// What the OK of the login says of `redirect_url`.
+/// The value of `redirect_url` in the login's OK.
 fn told(conn: &RawConn) -> Option<String> {
     const NAME: &[u8] = b"redirect_url";
     let ok = &conn.login_ok;
@@ -25,7 +25,7 @@ fn told(conn: &RawConn) -> Option<String> {
     Some(String::from_utf8(ok[at + 1..at + 1 + length].to_vec()).unwrap())
 }
 
-/// A proxy, and its other listener, whose clients are told to go to `redirect`.
+/// A proxy, and the address of its second listener, which redirects clients to `redirect`.
 fn with_listener(settings: Settings, redirect: &str, more: &[(&str, &str)]) -> (Proxy, SocketAddr) {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let redirect = format!("{redirect:?}");
@@ -47,7 +47,7 @@ fn clients_get_the_backend_address_of_their_session(product: Product) {
     let url = told(&conn).unwrap();
     let backend: SocketAddr = url.strip_prefix("mariadb://").unwrap().parse().unwrap();
     assert_eq!(backend, server.tcp());
-    // A driver that goes there is let in; one that stays is served.
+    // A driver can connect to that address, and a driver that stays is served.
     assert_eq!(told(&connect(backend, &login)), None);
     assert_eq!(conn.value("SELECT 1"), "1");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Reads that write: a replica refuses them, and the client does not learn of it.
+//! Reads that write: a replica refuses them, and the client does not notice it.
 
 use std::thread;
 
@@ -9,11 +9,11 @@ use e2e::{Cluster, Folder, Leased, PASSWORD, Product, Proxy, Settings, wait};
 /// account `lesser` may not write on a read-only server.
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the cluster.
     cluster: Leased,
 }
 
-/// MySQL does not binlog what it does not know to be deterministic.
+/// MySQL does not write a function into the binary log unless the function is declared deterministic.
 const NOTE: &str = "CREATE FUNCTION d.note() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN \
                     DO GET_LOCK('noted', 0); SET @noted = 1; \
                     INSERT INTO d.log (n) VALUES (1); RETURN 1; END";
@@ -62,7 +62,7 @@ impl Site {
             .connect_as(&Login::with("lesser", PASSWORD).schema("d"))
     }
 
-    /// What the writes of so many reads have left: rows on the primary, no lock on the replica.
+    /// Checks what this number of reads has written: rows on the primary, and no lock on the replica.
     #[track_caller]
     fn assert_wrote(&self, times: u32) {
         let mut primary = self.cluster.primary.root();
@@ -76,7 +76,7 @@ impl Site {
     }
 }
 
-/// A line of EXPLAIN SESSION.
+/// The value of an item of EXPLAIN SESSION.
 fn told(client: &mut RawConn, item: &str) -> String {
     let rows = client.run("EXPLAIN SESSION").texts();
     let row = rows.into_iter().find(|row| row[0] == item);
@@ -106,14 +106,14 @@ fn a_read_that_a_replica_refuses_runs_on_the_primary(product: Product) {
     assert_eq!(client.value(READ), "1");
     site.assert_wrote(1);
     assert_eq!(site.refusals(), 1);
-    // It has taken a lock there, of which nobody knows.
+    // The read has taken a lock on the primary that the proxy does not know of, so the session stays there.
     assert_eq!(told(&mut client, "connection"), "primary");
     assert_eq!(
         client.value("SELECT IS_USED_LOCK('noted') = CONNECTION_ID()"),
         "1"
     );
     client.quit();
-    // Others with its digest go there at once.
+    // Statements of other sessions with the same digest go to the primary at once.
     let mut other = site.client();
     assert_eq!(other.value("select n\nfrom v"), "1");
     site.assert_wrote(2);
@@ -125,7 +125,7 @@ fn a_read_that_a_replica_refuses_runs_on_the_primary(product: Product) {
     assert_eq!(role[1], "primary");
     let marks = route.iter().find(|row| row[1] == "marks").unwrap();
     assert!(marks[2].contains("refused"), "{marks:?}");
-    // A read goes where it went before.
+    // Other reads still go to the replica.
     assert_eq!(third.value("SELECT name FROM whoami"), "replica1");
     site.proxy.assert_sound();
 }
@@ -165,7 +165,7 @@ fn a_repeated_statement_has_the_session_state(product: Product) {
     assert_eq!((&*row[0], &*row[1], &*row[3]), ("1", "mine", "03:00:00"));
     site.assert_wrote(1);
     client.quit();
-    // Of the refused try nothing is left to the next session on the replica's connection.
+    // The next session on the replica's connection sees no state of the refused attempt.
     let mut other = site.client();
     let row = other
         .run("SELECT name, @noted, @own FROM whoami")
@@ -190,7 +190,7 @@ fn in_a_transaction_and_after_other_results_the_client_gets_the_error(product: P
     client.quit();
     site.wait_lock_is_free();
     site.assert_wrote(0);
-    // Nothing of a reply has been passed on if the first statement is refused.
+    // If the first statement is refused, no part of the reply was passed on, so the proxy can repeat it.
     let mut client = site.client();
     let reply = client.run(&format!("{READ}; SELECT name FROM whoami"));
     let rows: Vec<_> = reply.results().collect();
@@ -200,7 +200,7 @@ fn in_a_transaction_and_after_other_results_the_client_gets_the_error(product: P
 }
 
 impl Site {
-    /// A session that was told of a refusal may have left a lock on the replica until its end.
+    /// Until it ends, a session that got the error may hold a lock on the replica.
     fn wait_lock_is_free(&self) {
         let mut replica = self.cluster.replicas[0].root();
         wait::until("the replica's lock is free", wait::SOON, || {
@@ -286,7 +286,7 @@ fn a_script_sees_the_primarys_reply_only(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// While another read is under way on the replica: a lone statement does not use a lane.
+/// Another read is in flight on the replica meanwhile, because a single statement does not use a lane.
 fn a_read_on_a_lane_that_a_replica_refuses_runs_on_the_primary(product: Product) {
     let site = Site::start(product, |settings| settings.set("routing.lanes", "reads"));
     let mut client = site.client();

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use e2e::raw::{RawConn, Transcript, command};
 use e2e::{PASSWORD, Product, Proxy, Server, Settings, Site, wait};
 
-/// Writes something and closes the binary log file it is in; that file's name.
+/// Writes rows, and closes their binary log file. Returns the file's name.
 fn finished_binlog(site: &Site) -> String {
-    // Two at once would share a file.
+    // Two tests at once would share a file.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap();
     let mut conn = site.server.root();
@@ -36,7 +36,7 @@ fn current_binlog(conn: &mut RawConn) -> (String, u32) {
     )
 }
 
-/// What a replica says before it asks for events.
+/// Sends the statements of a replica before it asks for events.
 fn introduce(conn: &mut RawConn, server_id: u32) {
     if conn.version.contains("MariaDB") {
         conn.run("SET @mariadb_slave_capability = 4");
@@ -70,7 +70,7 @@ fn a_dump_streams_the_binary_log(site: &Site) -> Transcript {
     introduce(&mut conn, 4711);
     drop(conn.transcript());
     conn.send(&dump(&file, 4, NON_BLOCKING, 4711));
-    // Up to the event that leads to the next file; later files have other tests' events.
+    // Up to the event that names the next file. Later files have other tests' events.
     let mut bytes = 0;
     let mut events = 0;
     loop {

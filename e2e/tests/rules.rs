@@ -1,14 +1,14 @@
-//! Rules and hints, end to end: what they look at, and what they do.
+//! Rules and hints, end to end: which statements they match, and what they do.
 
 use e2e::raw::{Execute, Login, RawConn, Reply, capability};
 use e2e::{Cluster, Leased, LeasedServer, PASSWORD, Product, Proxy, Server, Settings};
 
-/// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front whose
-/// sessions stay at the primary unless a rule says otherwise.
+/// A cluster in which `SELECT name FROM d.whoami` gives the name of the answering server, with a proxy in front whose
+/// sessions use the primary unless a rule sends them elsewhere.
 struct Site {
     proxy: Proxy,
     settings: Settings,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the cluster.
     _cluster: Leased,
 }
 
@@ -23,7 +23,7 @@ impl Site {
             .set("accounts.explain", true)
             .set("routing.replicas", "primary")
             .set("health.replication_interval", "50ms")
-            // A busy machine is no reason for a read to go to the primary.
+            // On a busy machine, a read should still not go to the primary.
             .set("balance.timeout_consistency", "20s");
         let settings = settings(common);
         let proxy = Proxy::start(&settings);
@@ -56,7 +56,7 @@ fn number_of(reply: &Reply) -> u16 {
     reply.error().map_or(0, |error| error.code)
 }
 
-/// The one string of a binary row: a header, a bitmap of NULLs and a length stand in front of it.
+/// The only string of a binary row. A header, a bitmap of NULLs and a length precede it.
 fn string_of(reply: &Reply) -> String {
     let row = &reply.results().next().unwrap().rows[0];
     String::from_utf8_lossy(&row[3..]).into_owned()
@@ -97,7 +97,7 @@ fn answers_ask_no_backend(product: Product) {
     let refused = client.query("TRUNCATE TABLE t");
     let error = refused.error().unwrap();
     assert_eq!((error.code, &*error.text), (1227, "not here"));
-    // Prepared, the same.
+    // The same with a prepared statement.
     let prepared = client.prepare("SELECT * FROM nowhere");
     let reply = client.execute(&Execute::new(prepared.statement(), &[]));
     assert_eq!(string_of(&reply), "first");
@@ -166,12 +166,12 @@ fn rules_route_statements(product: Product) {
     let report = format!("{WHO} /* tag: report */");
     assert_eq!(client.value(&report), "replica1");
     assert_eq!(client.value(&format!("/* tag: there */ {WHO}")), "replica1");
-    // A transaction stays where it is.
+    // A transaction stays on its server.
     client.run("BEGIN");
     assert_eq!(client.value(WHO), "primary");
     assert_eq!(client.value(&report), "primary");
     client.run("COMMIT");
-    // What was written is seen, though the session's other reads do not go there.
+    // The session sees its write, although its other reads do not go to the primary.
     for turn in 0..10 {
         client.run(&format!("INSERT INTO t (name) VALUES ('turn {turn}')"));
         let count = "SELECT COUNT(*) FROM t /* tag: report */";
@@ -248,7 +248,7 @@ fn sessions_keep_their_connection_by_rule(product: Product) {
     assert_eq!(connection(&mut client), "primary");
 }
 
-/// Each answers with its name, or leaves the statement to the server.
+/// Each rule answers with its name, or does not match, and the server answers.
 fn each_match_is_looked_at(product: Product) {
     let rules: [(&str, &[(&str, &str)]); 12] = [
         ("user", &[("user", "\"app\""), ("tag", "\"user\"")]),
@@ -330,10 +330,10 @@ fn statements_of_a_rule_are_logged_without_their_values() {
     assert!(!line.contains("secret"), "{line}");
 }
 
-/// Two servers that know nothing of each other, each a cluster, with a proxy in front.
+/// Two servers without replication between them, each a cluster, with a proxy in front.
 struct TwoClusters {
     proxy: Proxy,
-    // After the proxy: the next tests get them.
+    // Dropped after the proxy, because the next tests get the servers.
     main: LeasedServer,
     side: LeasedServer,
 }
@@ -390,7 +390,7 @@ fn statements_are_mirrored_in_order(product: Product) {
     e2e::wait::until("the other cluster has it all", e2e::wait::SOON, || {
         side.run(all).texts() == there
     });
-    // What the mirror does not know does the client no harm.
+    // If the mirror refuses a statement, the client does not notice it.
     client.run("CREATE TABLE extra (n INT)");
     assert_eq!(client.value("SELECT COUNT(*) FROM only_main, t"), "0");
     let counts = client.query("EXPLAIN RULES").texts();
@@ -398,7 +398,7 @@ fn statements_are_mirrored_in_order(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// MariaDB's COM_STMT_BULK_EXECUTE: rules, logs and figures see what they see of an execution.
+/// MariaDB's COM_STMT_BULK_EXECUTE: rules, logs and figures treat it like an execution.
 #[test]
 fn a_bulk_execution_is_mirrored_recorded_and_seen() {
     let folder = e2e::Folder::new("bulk");
@@ -465,13 +465,13 @@ fn a_session_may_go_to_another_cluster_for_a_statement(product: Product) {
     let prepared = client.prepare("SELECT CONCAT('x', COUNT(*)) FROM only_side");
     let reply = client.execute(&Execute::new(prepared.statement(), &[]));
     assert_eq!(string_of(&reply), "x1");
-    // A transaction that begins at home stays there.
+    // A transaction that begins on the session's own cluster stays there.
     client.run("BEGIN");
     assert_eq!(client.value(&format!("{WHO} /* tag: side */")), "main");
     client.run("ROLLBACK");
 }
 
-/// MariaDB's clients send none.
+/// MariaDB's clients do not send query attributes.
 #[test]
 fn query_attributes_are_tags_and_hints() {
     let site = Site::start(Product::MySql, |settings| {
@@ -508,7 +508,7 @@ fn query_attributes_are_tags_and_hints() {
         let reply = client.execute(&execute.attribute(name, attribute));
         assert_eq!(string_of(&reply), format!("x{who}!"), "{name}={value}");
     }
-    // Without an attribute nothing is left of the last one's.
+    // An execution without attributes does not keep those of the previous execution.
     let reply = client.execute(&Execute::new(plain.statement(), &[]));
     assert_eq!(string_of(&reply), "xprimary");
 }
@@ -561,7 +561,7 @@ fn a_plan_reads_the_digests_of_a_running_proxy() {
             && seen.contains(&format!("3\tapp\td\t{text}\n"))
     });
     assert!(!read().contains("secret"));
-    // What comes between the last writing and the end is there as well.
+    // Statements after the file's last regular write are in it as well when the proxy stops.
     client.run("SELECT name FROM t WHERE name = 'x'");
     let old = folder.write("old.toml", site.settings.to_toml());
     let rule = [("tables", "\"t\""), ("routing.replicas", "\"replica\"")];
@@ -597,7 +597,7 @@ fn a_long_statement_does_not_evade_a_rule() {
     let filler = "x".repeat(200_000);
     let insert = format!("INSERT INTO t (name) VALUES (LEFT('{filler}', 9))");
     client.run(&insert);
-    // Behind its beginning there may be another statement.
+    // The part of the statement that the proxy does not read may have another statement.
     let several = site.client().query(&insert);
     assert!(several.error().unwrap().text.contains("too long"));
     let long = client.query(&format!("DELETE FROM t WHERE name <> '{filler}'"));
@@ -605,8 +605,8 @@ fn a_long_statement_does_not_evade_a_rule() {
     assert_eq!(site.client().value("SELECT COUNT(*) FROM t"), "1");
 }
 
-/// What does not depend on the server either: where a client has connected, the statement's text, the
-/// hash of its digest, the time of day.
+/// Matches that do not depend on the server: the listener of the client, the statement's text, the hash of its digest,
+/// the time of day.
 #[test]
 fn rules_match_by_listener_text_hash_and_time() {
     let port = e2e::free_port();
@@ -650,14 +650,14 @@ fn rules_match_by_listener_text_hash_and_time() {
     assert!(["morning", "evening"].contains(&&*when), "{when}");
 }
 
-/// The hash by which rules know a statement's digest, as `pilotfish explain` tells it.
+/// The hash of a statement's digest, as `pilotfish explain` prints it and rules use it.
 fn sql_hash(statement: &str) -> u64 {
     let told = Proxy::run_to_the_end(&["explain", statement]).1;
     let hash = told.split("0x").nth(1).unwrap();
     u64::from_str_radix(&hash[..16], 16).unwrap()
 }
 
-/// A rule may pin a session from a statement on.
+/// A rule may pin a session beginning with a statement.
 #[test]
 fn a_rule_pins_sessions() {
     let site = Site::start(Product::MariaDb, |settings| {

@@ -1,4 +1,5 @@
-//! The proxy as a replica: it follows real servers, remembers what their schemas were, and goes on where it was.
+//! The proxy as a replica: it follows real servers, records the history of their schemas, and continues after a
+//! restart.
 
 use std::path::PathBuf;
 
@@ -34,14 +35,14 @@ fn each_kind_of_change_is_a_row_on_mariadb_11_8() {
     each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(Product::MariaDbNext);
 }
 
-/// A proxy that follows a server, and its admin port.
+/// A proxy that follows a server, with an admin port.
 struct Following {
     proxy: Proxy,
     settings: Settings,
     folder: Folder,
 }
 
-/// The password of the account that follows.
+/// The password of the account that the proxy follows with.
 const SECRET: &str = "follows4711";
 
 impl Following {
@@ -49,7 +50,7 @@ impl Following {
         Self::start_with(Settings::in_front_of([server]), &[server], more)
     }
 
-    /// With an account of its own, which these servers get.
+    /// Follows these servers with a separate account, which it makes on them.
     fn start_with(settings: Settings, servers: &[&Server], more: &[(&str, &str)]) -> Self {
         for server in servers {
             make_account(server);
@@ -91,7 +92,7 @@ impl Following {
         );
     }
 
-    /// Waits until a count is not zero.
+    /// Waits until the select returns a count above zero.
     #[track_caller]
     fn wait_for(&self, what: &str, select: &str) {
         let mut admin = self.admin();
@@ -132,7 +133,7 @@ impl Following {
     }
 }
 
-/// The privileges that the manual names. They are not written into the log, where they would be changes.
+/// Makes an account with the privileges that the manual names, without writing to the log, where they would be changes.
 fn make_account(server: &Server) {
     let mut root = server.root();
     root.run("SET sql_log_bin = 0");
@@ -259,7 +260,8 @@ fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(produ
     for statement in [STATEMENTS, of_sequences, &[LAST]].concat() {
         root.run(statement);
         if is_change(statement) {
-            // The server is asked what the object is; by then it must not be another already.
+            // The proxy asks the server for the object's definition, so the next statement must not change the object
+            // before that.
             changes += 1;
             let select = format!("SELECT count(*) >= {changes} FROM schema_changes");
             following.wait_for(statement, &select);
@@ -283,7 +285,7 @@ fn each_kind_of_change_is_a_row_and_the_server_is_asked_what_the_object_is(produ
 }
 
 fn check_versions(following: &Following, product: Product) {
-    // The server tells who has made these.
+    // The server's log has the accounts that made these views.
     let makers =
         following.rows("SELECT object, account FROM schema_changes WHERE kind = 'CREATE VIEW'");
     assert_eq!(makers, [["v", "root"]]);
@@ -293,7 +295,7 @@ fn check_versions(following: &Following, product: Product) {
         );
         following.rows(&select)
     };
-    // Made, with an index, with a column; a truncated table is the same.
+    // The table was made, got an index, and got a column. TRUNCATE does not change the definition.
     let of_table = versions("t");
     assert_eq!(of_table.len(), 3, "{of_table:?}");
     assert!(!of_table[0][1].contains("by_name"), "{of_table:?}");
@@ -314,13 +316,13 @@ fn check_versions(following: &Following, product: Product) {
         assert_eq!((found[0][0].as_str(), found[0][2].as_str()), (kind, "0"));
         assert!(found[0][1].contains(word), "{found:?}");
     }
-    // The trigger went with its table to the other name.
+    // The rename of the table moved the trigger, too.
     let of_trigger = versions("g");
     assert_eq!(of_trigger.len(), 2, "{of_trigger:?}");
     assert!(of_trigger[1][1].contains("`new name`"), "{of_trigger:?}");
     assert_eq!(versions("last_one").len(), 1);
     if product.is_mariadb() {
-        // Taking a number changes nothing. A sequence that gets another name is one still.
+        // Taking a number changes nothing. A renamed sequence is still a sequence.
         let of_sequence = versions("s");
         let [made, altered] = &of_sequence[..] else {
             panic!("{of_sequence:?}");
@@ -546,7 +548,7 @@ fn compressed_logs_are_followed(product: Product) {
         &[
             "CREATE DATABASE shop",
             "CREATE TABLE shop.t (a LONGBLOB)",
-            // An event of more than one packet, whatever the compression.
+            // An event with more than one packet, even with compression.
             "INSERT INTO shop.t VALUES (REPEAT('x', 1000))",
             "SET @blob = ''",
             "INSERT INTO shop.t VALUES (RANDOM_BYTES(1024))",

@@ -1,4 +1,4 @@
-//! The shipped scripts under sysbench: 64 threads over few connections, no error, and nothing that grows.
+//! The shipped scripts under sysbench: 64 threads over few connections, without errors and without growing memory.
 //!
 //! `make soak` gives it minutes: PILOTFISH_SCRIPT_SECONDS is the time for each, PILOTFISH_SCRIPTS names
 //! scripts, those of one session joined by `+`; `rw-splitting@cluster` is that one over a primary with replicas.
@@ -26,14 +26,15 @@ const SHIPPED: &[&str] = &[
     "xtab",
 ];
 
-/// Those that are under load together.
+/// Scripts that run together under load.
 const TOGETHER: &str = "keepalive+auditing+histogram";
 
-/// What memory may grow by in the second half, beside noise: a leak of a hundred bytes a transaction is more.
+/// How much memory may grow in the second half, which allows for noise. A leak of a hundred bytes a transaction is
+/// more.
 const RESIDENT_MAX_KIB: u64 = 16 << 10;
 const LUA_MAX_KIB: f64 = 512.0;
 
-/// Stands in front of the others and tells how much Lua has in use.
+/// The first script, which returns the memory that Lua uses.
 const PROBE: &str = r#"
     function read_query(packet)
         if packet:sub(2) ~= "SELECT lua_kib" then return end
@@ -56,10 +57,10 @@ fn seconds() -> u64 {
     })
 }
 
-/// Transactions that read and write.
+/// Transactions with reads and writes.
 const WRITERS: &[&str] = &["oltp_read_write", "--threads=64"];
 
-/// Half of the threads as above, half reading outside of transactions.
+/// Half of the threads as above, and half with reads outside of transactions.
 const SPLIT: [&[&str]; 2] = [
     &["oltp_read_write", "--threads=32"],
     &["oltp_read_only", "--skip-trx=on", "--threads=32"],
@@ -95,13 +96,13 @@ fn scripts_folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts"))
 }
 
-/// Sysbench's runs, and the proxy's resident memory meanwhile, in KiB.
+/// Waits for sysbench. Returns its outputs, and samples of the proxy's resident memory, in KiB.
 fn run(mut loads: Vec<Child>, pid: u32, time: Duration) -> (Vec<String>, Vec<u64>) {
     let mut resident = vec![resident_kib(pid)];
     let pause = (time / 40).max(Duration::from_millis(50));
     while loads.iter_mut().any(|it| it.try_wait().unwrap().is_none()) {
         resident.push(resident_kib(pid));
-        // A pause between two samples of memory.
+        // The pause between two samples of memory.
         sleep(pause);
     }
     let texts = loads.into_iter().map(|load| {
@@ -128,7 +129,7 @@ fn bears_a_load(server: &Server, names: &str) {
     bears(Settings::pooled(server, 8), names, &[WRITERS]);
 }
 
-/// What sysbench has said of each load, in both runs.
+/// Runs the loads twice. Returns sysbench's output for each load, of both runs.
 fn bears(settings: Settings, names: &str, loads: &[&[&str]]) -> Vec<String> {
     let folder = Folder::new("files");
     let probe = folder.path().join("probe.lua");
@@ -164,13 +165,13 @@ fn bears(settings: Settings, names: &str, loads: &[&[&str]]) -> Vec<String> {
     let (mut all, _) = run(started(1), pid, Duration::from_secs(1));
     let lua_before = lua_kib(&mut conn);
     let (texts, resident) = run(started(time.as_secs()), pid, time);
-    // Sessions whose clients have left may not have ended yet.
+    // Sessions of disconnected clients may not have ended yet.
     let lua_max = lua_before + LUA_MAX_KIB;
     let what = format!("{names}: Lua has less than {lua_max} KiB in use");
     let lua_after = wait::for_some(&what, wait::SOON, || {
         Some(lua_kib(&mut conn)).filter(|kib| *kib < lua_max)
     });
-    // Sessions come and go at both ends.
+    // The first and last samples are left out, because sessions begin and end then.
     let (half, end) = (resident.len() / 2, resident.len() * 9 / 10);
     let (half, end) = (resident[half], resident[end]);
     for text in &texts {
@@ -196,7 +197,7 @@ fn bears(settings: Settings, names: &str, loads: &[&[&str]]) -> Vec<String> {
     all
 }
 
-/// Scripts that are asked for by name; all others if none is.
+/// The scripts named in PILOTFISH_SCRIPTS; none: all scripts.
 fn asked() -> Option<Vec<String>> {
     let names = std::env::var("PILOTFISH_SCRIPTS").ok()?;
     Some(names.split_whitespace().map(str::to_owned).collect())
@@ -252,11 +253,11 @@ fn reads_and_writes_are_split_under_load() {
     let settings = Settings::of_cluster(&cluster)
         .account("nopass", "")
         .account("app", PASSWORD)
-        // A busy machine is no broken backend.
+        // On a busy machine, a slow backend must not count as down.
         .set("health.timeout_connect", "60s")
         .set("pool.backend_connections_max", 8);
     let texts = bears(settings, OVER_CLUSTER, &SPLIT);
-    // What those have read that are in no transaction, however much that was.
+    // The number of reads outside of transactions.
     let reads: u64 = texts.iter().skip(1).step_by(2).map(|it| reads(it)).sum();
     assert!(reads > 0, "{texts:?}");
     for (replica, before) in cluster.replicas.iter().zip(before) {
@@ -273,7 +274,7 @@ fn every_shipped_script_is_named() {
     let names = found.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names
         .filter_map(|name| name.strip_suffix(".lua").map(str::to_owned))
-        // That is for administrators, who are few.
+        // The script `admin` is for administrators, so it has no load.
         .filter(|name| name != "admin")
         .collect();
     names.sort();

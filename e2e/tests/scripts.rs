@@ -1,4 +1,4 @@
-//! Scripts of MySQL Proxy's kind: what hooks see, what they decide, and what becomes of their mistakes.
+//! Scripts of MySQL Proxy's kind: what hooks see and decide, and what happens after errors in scripts.
 
 use std::cell::Cell;
 use std::fs;
@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use e2e::raw::{Login, RawConn, Reply, Shape, capability, command};
 use e2e::{Folder, Product, Proxy, Server, Settings};
 
-/// Runs a test on both families, in sessions that log in to a backend themselves and in sessions that
-/// take turns on connections.
+/// Runs a test on both families, in sessions that log in to a backend themselves, and in pooled sessions.
 macro_rules! in_both_ways {
     ($($name:ident)+) => { $(
         mod $name {
@@ -78,7 +77,7 @@ thread_local! {
     static TAKES_TURNS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Sessions of this test take turns on connections.
+/// Makes the sessions of this test pooled.
 fn take_turns() {
     TAKES_TURNS.set(true);
 }
@@ -97,7 +96,7 @@ impl Scripted {
         Self::with(usual(product), script)
     }
 
-    /// One worker: what scripts share is one pool, too.
+    /// One worker, because scripts share state and the pool within a worker.
     fn with(settings: Settings, script: &str) -> Self {
         Self::with_workers(settings, 1, script)
     }
@@ -125,7 +124,7 @@ impl Scripted {
         self.proxy.connect_as(login)
     }
 
-    /// The error that a client gets instead of a session.
+    /// The error that a client gets when it logs in.
     #[track_caller]
     fn refusal(&self) -> (u16, String) {
         let refused = RawConn::connect(&self.proxy.address(), &Login::app());
@@ -134,18 +133,18 @@ impl Scripted {
     }
 }
 
-/// What a client can who agrees on nothing that scripts have to be led over.
+/// A login without the capabilities that need translation for scripts.
 fn older(login: Login) -> Login {
     login.without(capability::DEPRECATE_EOF | capability::QUERY_ATTRIBUTES)
 }
 
-/// The rows of a reply, in words.
+/// The rows of a reply as text.
 fn rows(reply: &Reply) -> Vec<String> {
     let texts = reply.texts().into_iter();
     texts.map(|row| row.join("|")).collect()
 }
 
-/// What a script's `SELECT seen` gives: lines that its hooks have kept in `proxy.global`.
+/// Part of a script: `SELECT seen` returns the lines that its hooks have recorded in `proxy.global`.
 const SEES: &str = r##"
 proxy.global.seen = proxy.global.seen or {}
 local function see(...)
@@ -166,7 +165,7 @@ end
 local function is_asked(packet) return packet:sub(2) == "SELECT seen" end
 "##;
 
-/// A script that can tell what its hooks have seen.
+/// A script that can report what its hooks have recorded.
 fn seeing(script: &str) -> String {
     format!("{SEES}\n{script}")
 }

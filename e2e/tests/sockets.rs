@@ -38,8 +38,7 @@ fn clients_may_connect_to_a_unix_socket() {
     }
 }
 
-/// The client holds the Unix socket for safe and sends its password in clear; the way on to the
-/// server is not.
+/// The client considers the Unix socket safe and sends its password in clear. The connection to the server is not safe.
 #[test]
 fn a_full_login_over_a_unix_socket_reaches_a_server_over_tcp() {
     let server = Server::shared(Product::MySql);
@@ -60,7 +59,7 @@ fn a_full_login_over_a_unix_socket_reaches_a_server_over_tcp() {
     );
 }
 
-/// The other way round: the server holds its side for safe, the client does not.
+/// The reverse: the server's side is a Unix socket, and the client's side is not.
 #[test]
 fn a_full_login_over_tcp_reaches_a_server_over_a_unix_socket() {
     let server = Server::shared(Product::MySql);
@@ -138,7 +137,7 @@ fn the_command_line_alone_is_enough() {
     let listen = "--listen=127.0.0.1:{port}";
     let proxy = Proxy::start_with(&["--backend", &backend, listen]);
     assert_eq!(value(&proxy.address(), &Login::app()), "here");
-    // As MySQL Proxy's were written.
+    // With the options of MySQL Proxy.
     let backends = format!("--proxy-backend-addresses={backend}");
     let proxy = Proxy::start_with(&[&backends, "--proxy-address=127.0.0.1:{port}"]);
     assert_eq!(value(&proxy.address(), &Login::app()), "here");

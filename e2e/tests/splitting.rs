@@ -1,15 +1,15 @@
-//! Reads go to replicas, writes to the primary, and whoever has written sees it. Waits in vain, lost replicas and sessions that
-//! are held at a replica: `simulation/tests/scenes/splitting.rs` and `reading_transactions.rs`.
+//! Reads go to replicas, writes to the primary, and a session sees its own writes. For waits in vain, lost replicas and
+//! sessions held at a replica, see `simulation/tests/scenes/splitting.rs` and `reading_transactions.rs`.
 
 use std::collections::BTreeSet;
 
 use e2e::raw::{Execute, Login, Param, RawConn, Reply, Shape, query_with_attributes};
 use e2e::{Cluster, Leased, PASSWORD, Product, Proxy, Settings, wait};
 
-/// A cluster in which `SELECT name FROM d.whoami` tells who answers, with a proxy in front.
+/// A cluster in which `SELECT name FROM d.whoami` gives the name of the answering server, with a proxy in front.
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test gets the cluster.
     cluster: Leased,
 }
 
@@ -30,7 +30,7 @@ impl Site {
             .account("app", PASSWORD)
             .set("workers", 1)
             .set("health.replication_interval", "50ms")
-            // A busy machine is no reason for a read to go to the primary.
+            // On a busy machine, a read should still not go to the primary.
             .set("balance.timeout_consistency", "20s");
         let proxy = Proxy::start(&settings(common));
         let site = Self { cluster, proxy };
@@ -38,8 +38,8 @@ impl Site {
         site
     }
 
-    /// Until the monitor knows the primary's position: before that nobody can say where in the stream a
-    /// write is, and the read behind it goes to the primary, or fails where that is no place for it.
+    /// Waits until the monitor knows the primary's position. Before that, the proxy does not know the position of a
+    /// write, so a read after it goes to the primary, or fails if it may not.
     fn wait_positions_are_known(&self) {
         let mut client = self.client();
         wait::until("the monitor knows the primary", wait::SOON, || {
@@ -71,7 +71,7 @@ both! {
     warnings_of_a_write_outlast_what_others_read_where_one_has_read
 }
 
-/// The replicas' connections were the session's own before.
+/// The session has used the replicas' connections before the other session does.
 fn warnings_of_a_write_outlast_what_others_read_where_one_has_read(product: Product) {
     let site = Site::start(product, |settings| settings);
     let (mut client, mut other) = (site.client(), site.client());
@@ -87,7 +87,7 @@ fn warnings_of_a_write_outlast_what_others_read_where_one_has_read(product: Prod
     assert_eq!(warnings[0][1], "1265");
 }
 
-/// A SELECT with a stored function may write, unless the function is said to read only.
+/// A SELECT with a stored function may write, unless a setting lists the function as reading.
 fn functions_that_are_said_to_read_are_read_at_replicas(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.functions_that_read", &["d.who_reads"][..])
@@ -109,7 +109,8 @@ fn functions_that_are_said_to_read_are_read_at_replicas(product: Product) {
     assert_eq!(client.value(both), "primaryprimary");
 }
 
-/// The servers commit before DDL and BEGIN, and go on; so do they on a replica, with what writes.
+/// Servers commit implicitly before DDL and BEGIN. That also ends a read-only transaction on a replica, and writes
+/// after it go to the primary.
 fn what_ends_a_reading_transaction_unasked_leaves_its_replica(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
@@ -144,8 +145,8 @@ fn what_ends_a_reading_transaction_unasked_leaves_its_replica(product: Product) 
     assert_eq!(client.value("SELECT COUNT(*) FROM t"), "0");
 }
 
-/// A role, and variables that belong to their connection, keep the session there: it has to be one
-/// that takes its writes.
+/// A role, and variables that belong to their connection, pin the session. The pinned connection must be the primary's,
+/// which accepts the session's writes.
 fn what_holds_a_session_is_not_done_at_a_replica(product: Product) {
     let site = Site::start(product, |settings| settings);
     for holding in [
@@ -162,7 +163,7 @@ fn what_holds_a_session_is_not_done_at_a_replica(product: Product) {
     }
 }
 
-/// An ERR does not tell where in the stream that stands which was written before it.
+/// An ERR packet does not have the position of the write that the failed statement left.
 fn a_read_that_may_not_fall_back_learns_what_it_waits_for(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.fallback", "error")
@@ -228,12 +229,12 @@ fn reads_go_to_replicas_and_all_else_to_the_primary(product: Product) {
     );
 }
 
-/// What is written from now on does not come to the replicas, which go on replicating and are read.
+/// Keeps new writes from the replicas, which still replicate and answer reads.
 fn hold_back(site: &Site) {
     for replica in 0..2 {
         site.cluster.delay(replica, 3600);
     }
-    // They were stopped for a moment.
+    // Replication was stopped for a moment to set the delay.
     for replica in 0..2 {
         let server = &site.cluster.replicas[replica];
         let status = match server.product.is_mariadb() {
@@ -266,7 +267,7 @@ fn whoever_has_written_sees_it(product: Product) {
     client.run("INSERT INTO t (name) VALUES ('a')");
     assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
     assert_eq!(client.value(WHO), "primary");
-    // The other one has written nothing.
+    // The other session has not written.
     assert_ne!(other.value(WHO), "primary");
     assert_eq!(other.value("SELECT COUNT(*) FROM t"), "0");
     client.run("BEGIN");
@@ -285,7 +286,7 @@ fn whoever_has_written_sees_it(product: Product) {
 
 fn a_replica_that_catches_up_in_time_is_waited_for(product: Product) {
     let site = Site::start(product, |settings| {
-        // The monitor is too slow to tell of each write.
+        // The monitor's interval is too long to learn of each write in time.
         settings
             .set("balance.timeout_consistency", "20s")
             .set("health.replication_interval", "2s")
@@ -300,7 +301,7 @@ fn a_replica_that_catches_up_in_time_is_waited_for(product: Product) {
     }
 }
 
-/// By comment; with MySQL's clients by query attribute as well, of statements and of executions.
+/// The hint is a comment. MySQL's clients also send it as an attribute of a query or an execution.
 fn a_write_is_seen_by_whoever_is_given_its_gtid(product: Product) {
     let site = Site::start(product, |settings| {
         settings
@@ -328,7 +329,7 @@ fn a_write_is_seen_by_whoever_is_given_its_gtid(product: Product) {
     let execute = Execute::new(prepared.statement(), &[]);
     let value = |reply: &Reply| {
         let row = &reply.results().next().unwrap().rows[0];
-        // A header, a bitmap of NULLs and a length stand in front of it.
+        // A header, a bitmap of NULLs and a length precede the value.
         String::from_utf8_lossy(&row[3..]).into_owned()
     };
     assert_eq!(value(&client.execute(&execute)), "x0");
@@ -356,7 +357,7 @@ fn tables_of_the_server_are_known_by_the_sessions_schema(product: Product) {
     assert_ne!(client.value(WHO), "primary");
     let mut other = site.proxy.connect_as(&Login::app().schema(home));
     assert_eq!(other.value(here), who, "by the login");
-    // What is not of that schema is read anywhere.
+    // Other tables may be read on any server.
     let tables = "SELECT COUNT(*) FROM d.t WHERE (SELECT name FROM d.whoami) = 'primary'";
     assert_eq!(other.value(tables), "0");
 }

@@ -1,6 +1,6 @@
-//! MariaDB's own test suite: what its tests print is the same, byte for byte, through a proxy that
-//! splits their statements over a primary and two replicas as on a server alone. `suite.txt` names the
-//! tests, and those left out. The same in pooled sessions in front of one server, with `suite_pooled.txt`.
+//! MariaDB's own test suite: its tests print the same bytes through a proxy that splits their statements over a primary
+//! and two replicas, as on a server alone. `suite.txt` lists the tests, and those left out. The same holds for pooled
+//! sessions with one server, by `suite_pooled.txt`.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use std::process::{Command, Output};
 
 use e2e::{Cluster, Folder, Product, Proxy, Server, Settings, is_nightly, primary_options, sized};
 
-/// The tests' account: as in the suite it has no password.
+/// The tests' account, which has no password, as in the suite.
 const ACCOUNT: &str = "root";
 
-/// What the suite expects of a server, and that SELECTs are counted for each account.
+/// The options that the suite expects, and a count of SELECTs for each account.
 const OPTIONS: &[&str] = &[
     "--default-storage-engine=MyISAM",
     "--character-set-server=latin1",
@@ -22,8 +22,8 @@ const OPTIONS: &[&str] = &[
 /// Longest that one test may take, in seconds; none of the list needs a tenth of it.
 const LIMIT: &str = "60";
 
-/// The replicas' part of all SELECTs, in percent, that is the least to be called splitting. The tests
-/// read in procedures and transactions too, which is done at the primary.
+/// The smallest share of SELECTs at the replicas, in percent. Tests also read in procedures and transactions, which run
+/// at the primary.
 const SHARE_MIN: u64 = 40;
 
 /// The variable of the environment that names the tests to run instead of the list.
@@ -32,7 +32,7 @@ const CHOICE: &str = "PILOTFISH_SUITE";
 /// A test of the suite.
 struct Test {
     name: String,
-    /// It opens connections of its own: what one of them writes the others are to read.
+    /// Whether the test opens more connections, which must read each other's writes.
     has_connections: bool,
 }
 
@@ -46,7 +46,7 @@ impl Test {
         }
     }
 
-    /// Runs it at a port; what it says of the results goes to `folder`.
+    /// Runs the test at a port. The result file is in `folder`.
     fn run(&self, port: u16, folder: &Path) -> Outcome {
         let results = folder.join(format!("{}.result", self.name));
         let mut arguments: Vec<String> = ["--no-defaults", "--host=127.0.0.1", "--protocol=tcp"]
@@ -70,15 +70,15 @@ impl Test {
     }
 }
 
-/// What became of a test.
+/// The outcome of a test.
 struct Outcome {
-    /// What it printed.
+    /// The output of the test.
     results: Vec<u8>,
-    /// What it complained about, if it failed.
+    /// The error output, if the test failed.
     failure: Option<String>,
 }
 
-/// Runs the suite's program where its tests find what they read, for so long and no longer.
+/// Runs the suite's program in the folder that its tests expect, with a time limit.
 fn limited(program: &Command, port: u16, folder: &Path) -> Output {
     let mut command = Command::new("timeout");
     command.arg(LIMIT).arg(program.get_program());
@@ -96,17 +96,17 @@ fn limited(program: &Command, port: u16, folder: &Path) -> Output {
         .expect("timeout is everywhere")
 }
 
-/// Each change runs one of so many tests of a list, the night all of them.
+/// Each change runs one test of this number; the night runs all tests.
 const ONE_OF: usize = 12;
 const ONE_OF_POOLED: usize = 50;
 
 const SPLIT: &str = include_str!("suite.txt");
 const POOLED: &str = include_str!("suite_pooled.txt");
 
-/// What stands in front of the line of behaviours.md that explains the tests below it.
+/// The mark in front of the line of behaviours.md that explains the tests below it.
 const EXPLAINED: char = ':';
 
-/// The tests of a list, one of so many; while one is looked into, those named in [`CHOICE`].
+/// Every `one_of`th test of a list, or the tests named in [`CHOICE`].
 fn tests(list: &str, one_of: usize) -> Vec<Test> {
     let named = std::env::var(CHOICE).ok();
     let text = named.as_deref().unwrap_or(list);
@@ -123,7 +123,7 @@ fn tests(list: &str, one_of: usize) -> Vec<Test> {
         .collect()
 }
 
-/// Makes the tests' account on a server, on it alone.
+/// Makes the tests' account on this server only.
 fn let_in(server: &Server) {
     let mut root = server.root();
     root.run("SET sql_log_bin = 0");
@@ -133,7 +133,7 @@ fn let_in(server: &Server) {
     ));
 }
 
-/// Removes what a test has left and makes what the next one finds.
+/// Removes the objects of the previous test, and makes the objects that the next test expects.
 fn clean(server: &Server) {
     let mut root = server.root();
     let others = "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN \
@@ -190,7 +190,7 @@ fn run_split(tests: &[Test], folder: &Path) -> Vec<Outcome> {
     let_in(&cluster.primary);
     for replica in &cluster.replicas {
         let_in(replica);
-        // Whatever the proxy does, nothing is written here.
+        // The account may not write on a replica, even if the proxy sends a write there.
         let mut root = replica.root();
         root.run("SET sql_log_bin = 0");
         root.run(&format!("REVOKE READ ONLY ADMIN ON *.* FROM {ACCOUNT}@'%'"));
@@ -227,24 +227,24 @@ fn run_pooled(tests: &[Test], folder: &Path) -> Vec<Outcome> {
     tests.iter().map(play).collect()
 }
 
-/// The reads were done at replicas, at each of them.
+/// Checks that replicas ran the reads, each of them a share.
 fn assert_split(cluster: &Cluster) {
     let primary = selects(&cluster.primary);
     let replicas: Vec<u64> = cluster.replicas.iter().map(selects).collect();
     println!("SELECTs: {primary} at the primary, {replicas:?} at the replicas");
     if std::env::var_os(CHOICE).is_some() || !is_nightly() {
-        // A few tests may well have little to read.
+        // A few tests may have few reads.
         return;
     }
     let all: u64 = primary + replicas.iter().sum::<u64>();
     let share = (all - primary) * 100 / all;
     assert!(share >= SHARE_MIN, "{share} percent");
-    // Which of them it is depends on how busy they are.
+    // The share of each replica depends on its load.
     let is_idle = |at_one: &u64| at_one * 100 / all < SHARE_MIN / 4;
     assert!(!replicas.iter().any(is_idle), "{replicas:?} of {all}");
 }
 
-/// How a test went otherwise through the proxy, if it did.
+/// The difference of a test through the proxy, if there is one.
 fn difference(expected: &Outcome, seen: &Outcome) -> Option<String> {
     if let Some(failure) = &expected.failure {
         return Some(format!("fails on a server alone: {failure}"));
@@ -266,7 +266,7 @@ fn difference(expected: &Outcome, seen: &Outcome) -> Option<String> {
     })
 }
 
-/// Runs tests on a server alone and through a proxy: what they print is the same.
+/// Runs tests on a server alone and through a proxy, and checks that their output is the same.
 fn see_no_difference(tests: &[Test], run_proxied: fn(&[Test], &Path) -> Vec<Outcome>) {
     let folder = Folder::new("suite");
     let place = |name: &str| {

@@ -1,4 +1,4 @@
-//! The text protocol: results of every kind, several at once, and the errors between.
+//! The text protocol: results of every kind, several results at once, and errors between them.
 
 use e2e::Site;
 use e2e::raw::{Outcome, Transcript, capability};
@@ -220,7 +220,7 @@ fn what_is_set_stays_set(site: &Site) -> Transcript {
     conn.run("PREPARE s FROM 'SELECT n + ? FROM tt'");
     conn.run("SET @b = 1");
     assert_eq!(conn.value("EXECUTE s USING @b"), "43");
-    // The session of the site before this one may have it still.
+    // The session of the previous site may still hold the lock.
     assert_eq!(conn.value("SELECT GET_LOCK('e2e what_is_set', 20)"), "1");
     let all = "SELECT @a, @@sql_mode, @@time_zone, @@character_set_client, \
                IS_USED_LOCK('e2e what_is_set') = CONNECTION_ID()";

@@ -43,7 +43,7 @@ fn a_host_whose_logins_fail_in_a_row_is_blocked_until_that_is_lifted(product: Pr
     let (mut root, mut look) = (admin("root", "all"), admin("look", "some"));
     fail(&proxy, "app");
     fail(&proxy, "app");
-    // A login that succeeds is the end of the row.
+    // A successful login resets the count.
     let mut before = proxy.connect();
     let shown = "SELECT errors || ':' || blocked FROM host_errors WHERE host = '127.0.0.1'";
     assert!(root.run(shown).texts().is_empty());
@@ -54,13 +54,13 @@ fn a_host_whose_logins_fail_in_a_row_is_blocked_until_that_is_lifted(product: Pr
     assert_eq!(root.value(shown), "3:1");
     let refusal = RawConn::connect(&proxy.address(), &Login::app()).unwrap_err();
     assert_eq!(refusal.refusal().code, 1129);
-    // Sessions that are there stay.
+    // Open sessions stay.
     before.run("DO 1");
     let denied = look.query("FLUSH HOSTS");
     assert_eq!(denied.error().unwrap().code, 1227);
     root.run("FLUSH HOSTS");
     proxy.connect().run("DO 1");
-    // REFRESH_HOSTS, as old clients say it.
+    // REFRESH_HOSTS, as old clients send it.
     const REFRESH: u8 = 7;
     assert!(root.command(REFRESH, &[8]).error().is_none());
     assert!(root.command(command::PING, b"").error().is_none());
@@ -72,7 +72,7 @@ fn a_transparent_session_is_blocked_as_well(product: Product) {
         .set("limits.connect_errors_max", 2);
     let proxy = Proxy::start(&settings);
     fail(&proxy, "app");
-    // A schema that is not there says nothing about the host.
+    // A missing schema does not count as an error of the host.
     let login = Login::app().schema("no_such_schema");
     assert!(RawConn::connect(&proxy.address(), &login).is_err());
     fail(&proxy, "app");

@@ -1,4 +1,4 @@
-//! TLS on each side on its own: modes, certificates, and what happens without.
+//! TLS on each side separately: modes, certificates, and connections without TLS.
 
 use e2e::raw::{Login, LoginFailure, RawConn, TlsChoice};
 use e2e::{Certs, Folder, Product, Proxy, Scripted, Server, Settings, wait};
@@ -11,7 +11,7 @@ fn settings() -> Settings {
     Settings::in_front_of([server()])
 }
 
-/// With the certificate for this machine.
+/// Settings with the certificate for this machine.
 fn certified() -> Settings {
     let own = &Certs::shared().server;
     settings()
@@ -29,7 +29,7 @@ fn anyhow() -> Option<TlsChoice> {
     Some(TlsChoice::default())
 }
 
-/// The cipher of the server's side, empty without TLS.
+/// The cipher of the backend's side; empty without TLS.
 fn cipher(conn: &mut RawConn) -> String {
     conn.run("SHOW STATUS LIKE 'Ssl_cipher'")
         .text(0, 1)
@@ -64,7 +64,7 @@ fn tls_towards_clients_can_be_switched_off() {
 fn tls_can_be_required_of_clients() {
     let proxy = Proxy::start(&certified().set("client_tls.mode", "required"));
     let refused = connect(&proxy, None).unwrap_err().refusal();
-    // ER_SECURE_TRANSPORT_REQUIRED, as the servers say it.
+    // ER_SECURE_TRANSPORT_REQUIRED, with the servers' number.
     assert_eq!(refused.code, 3159, "{refused}");
     connect(&proxy, anyhow()).unwrap().run("SELECT 1");
 }
@@ -153,7 +153,7 @@ fn garbage_instead_of_tls_is_cut_off() {
     use std::io::{Read, Write};
     let mut greeting = [0; 1024];
     assert!(stream.read(&mut greeting).unwrap() > 30);
-    // The request for TLS, then no TLS.
+    // A request for TLS, and then bytes that are not TLS.
     let mut request = vec![32, 0, 0, 1];
     request.extend((e2e::raw::capability::USUAL | e2e::raw::capability::SSL).to_le_bytes());
     request.truncate(8);
@@ -193,7 +193,7 @@ fn the_mode_decides_about_tls_towards_backends() {
     }
 }
 
-/// The client hears that, and why, its session cannot be: an ERR that names the backend.
+/// Checks that the client's session is refused with an ERR packet that names the backend and contains `words`.
 fn refused(settings: &Settings, words: &[&str]) {
     let proxy = Proxy::start(settings);
     let refused = connect(&proxy, None).unwrap_err().refusal();
@@ -241,7 +241,7 @@ fn a_backend_without_tls_is_refused_or_tolerated() {
     );
     let proxy = Proxy::start(&settings.set("backend_tls.mode", "preferred"));
     assert_eq!(cipher(&mut proxy.connect()), "");
-    // The client's side has TLS all the same.
+    // The client's side has TLS although the backend's side has not.
     connect(&proxy, anyhow()).unwrap().run("SELECT 1");
 }
 
@@ -289,7 +289,7 @@ fn an_account_that_needs_tls_needs_it_on_the_backends_side() {
     assert_eq!(refused.code, 1045);
 }
 
-/// What servers tell of TLS is of their own side, which the proxy is the client of.
+/// Servers report the TLS of their own connection, whose client is the proxy.
 fn tls_status_is_that_of_the_backends_side(product: Product) {
     let server = Server::shared(product);
     let certs = Certs::shared();
@@ -319,7 +319,7 @@ fn tls_status_is_that_of_the_backends_side(product: Product) {
                     let kind = if has_backend_tls { "SSL/TLS" } else { "TCP/IP" };
                     assert_eq!(conn.value(sql), kind);
                 }
-                // What the server is configured to, which a direct client sees as well.
+                // These values are the server's configuration, which a direct client sees as well.
                 for pattern in [
                     "have\\_%ssl",
                     "tls\\_%",

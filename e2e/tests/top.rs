@@ -1,4 +1,4 @@
-//! `pilotfish top`, in a terminal of its own.
+//! `pilotfish top` in a pseudo terminal.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use e2e::{Product, Proxy, Server, Settings, free_port, program, wait};
 
-/// A program in a pseudo terminal, and all that it has written there.
+/// A program in a pseudo terminal, and the output that it has written.
 struct Screen {
     child: Child,
     shown: Arc<Mutex<Grid>>,
 }
 
 impl Screen {
-    /// `script` makes the terminal.
+    /// The tool `script` provides the terminal.
     fn start(command: &str) -> Self {
         let sized = format!("stty cols {WIDTH} rows {HEIGHT}; exec {command}");
         let mut child = Command::new("script")
@@ -34,7 +34,7 @@ impl Screen {
             let mut rest = Vec::new();
             while let Ok(length @ 1..) = output.read(&mut bytes) {
                 rest.extend_from_slice(&bytes[..length]);
-                // A character may come in two pieces.
+                // A character may arrive in two pieces.
                 let valid = match std::str::from_utf8(&rest) {
                     Ok(text) => text.len(),
                     Err(error) => error.valid_up_to(),
@@ -65,7 +65,7 @@ impl Screen {
         stdin.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Its exit code.
+    /// Waits for the program's end. Returns its exit code.
     fn end(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
@@ -73,7 +73,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // It has ended, unless a test has failed.
+        // The program has ended already, unless a test has failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -82,11 +82,11 @@ impl Drop for Screen {
 const WIDTH: usize = 160;
 const HEIGHT: usize = 40;
 
-/// A terminal that knows as much as is drawn with here: where the cursor goes, and what is written there.
+/// A terminal that understands the sequences that `top` uses: cursor movements and text.
 struct Grid {
     cells: Vec<char>,
     at: usize,
-    /// A sequence that has not ended yet.
+    /// A sequence that is incomplete so far.
     sequence: Option<String>,
 }
 
@@ -157,7 +157,7 @@ fn top_shows_a_running_proxy() {
     screen.wait_shown("1 Backends");
     screen.wait_shown("1 sessions");
     screen.wait_shown("primary");
-    // Keys that come while a screen is asked for are not lost.
+    // Keys pressed while `top` waits for data are not lost.
     screen.press("2");
     screen.wait_shown("SELECT ?");
     screen.press("3");
@@ -167,7 +167,7 @@ fn top_shows_a_running_proxy() {
     screen.wait_shown("backend connections");
     screen.press("5");
     screen.wait_shown("is up");
-    // The proxy goes, and is told to be gone; it comes, and is there again.
+    // When the proxy stops, `top` shows the failed connection.
     proxy.stop();
     screen.wait_shown("onnection refused");
     screen.press("q");

@@ -1,5 +1,5 @@
-//! Traces: what a collector gets of statements, whose traces are followed, and what becomes of spans when it
-//! is not there.
+//! Traces: the spans that a collector gets, when the proxy continues a client's trace, and what happens to spans if the
+//! collector is missing.
 
 use e2e::collector::{Collector, attribute};
 use e2e::raw::{Execute, Login, Param, RawConn, Shape, capability, query_with_attributes};
@@ -39,7 +39,7 @@ impl Site {
             .set("routing.session", "statement")
             .set("tracing.endpoint", endpoint)
             .set("tracing.sample_one_in", 1)
-            // What is not answered in time is sent again, and comes twice.
+            // A request without a timely answer is sent again, and would arrive twice.
             .set("tracing.timeout", "30s")
             .admin_on(admin);
         let proxy = Proxy::start(&more(settings));
@@ -59,14 +59,14 @@ impl Site {
         RawConn::connect(&address.into(), &Login::with("root", "all")).unwrap()
     }
 
-    /// Spans that were sent, or dropped for this reason.
+    /// The number of spans that were sent, or dropped for this reason.
     fn count(&self, reason: &str) -> u64 {
         let sql = format!("SELECT spans FROM tracing WHERE reason = '{reason}'");
         self.root().value(&sql).parse().unwrap()
     }
 }
 
-/// Those of whole statements, each with those within it.
+/// The spans of whole statements, each with its child spans.
 fn statements(spans: &[Span]) -> Vec<(&Span, Vec<&Span>)> {
     let is_whole = |it: &&Span| it.kind() == SpanKind::Client;
     let within = |whole: &Span| -> Vec<&Span> {
@@ -125,7 +125,7 @@ fn a_statement_is_four_spans(product: Product) {
         assert_eq!(attribute(whole, key), expected, "{key}");
     }
     assert_eq!(whole.status, None);
-    // The parts are the whole, one behind the other.
+    // The parts follow one another, and together last as long as the whole.
     let names: Vec<_> = parts.iter().map(|it| &*it.name).collect();
     assert_eq!(names, ["wait", "backend", "reply"]);
     let mut at = whole.start_time_unix_nano;
@@ -142,7 +142,7 @@ fn a_statement_is_four_spans(product: Product) {
         .as_nanos();
     let age = now - u128::from(whole.end_time_unix_nano);
     assert!(age < 600_000_000_000, "{age}");
-    // Others, and no value of any.
+    // Other statements are there, and no value of any.
     assert_eq!(told[2].0.name, "UPDATE t");
     let failed = told[3].0;
     assert_eq!(attribute(failed, "error.type"), "1146");
@@ -269,19 +269,19 @@ fn a_missing_collector_is_logged_and_loses_only_spans() {
     wait::until("it is told", wait::SOON, || {
         site.root().value(event) == "spans are sent again"
     });
-    // One that does not want them.
+    // A collector that refuses the spans.
     collector.answer_with(400);
     client.run("SELECT 3");
     wait::until("it is told", wait::SOON, || site.count("refused") == 4);
     wait::until("it is told why", wait::SOON, || {
         site.root().value(trouble).contains("400")
     });
-    // Switched off while the proxy runs.
+    // Tracing is switched off while the proxy runs.
     site.root()
         .run("UPDATE settings SET value = '' WHERE name = 'tracing.endpoint'");
     collector.answer_with(200);
-    // Spans are sent in the order of their statements. When the statement behind it has arrived, one
-    // that is not there was not sent. A worker may take a moment to learn of the change.
+    // Spans are sent in the order of their statements. If a later statement's span has arrived, a missing span was not
+    // sent. A worker may take a moment to notice the change of the settings.
     let other = Collector::start();
     let set_endpoint = |endpoint: &str| {
         site.root().run(&format!(
@@ -318,7 +318,7 @@ fn a_collector_that_does_not_answer_delays_no_statement() {
     collector.fall_silent();
     let site = Site::start(Product::MariaDb, &collector.endpoint(), |settings| settings);
     let mut client = site.client();
-    // More than may wait, while the first of them are on their way.
+    // More spans than the queue holds, while the first of them are being sent.
     for _ in 0..5200 {
         client.run("DO 1");
     }
@@ -346,7 +346,7 @@ fn spans_are_sent_over_tls_with_a_configured_authority() {
 fn an_untrusted_collector_gets_no_spans() {
     let certs = Certs::shared();
     for (identity, ca, expected) in [
-        // The system does not know who has signed it.
+        // The system's authorities have not signed this certificate.
         (&certs.server, None, "not signed by a trusted authority"),
         (
             &certs.server,

@@ -1,16 +1,16 @@
-//! A rule that refuses a table, and random statements that reach for it: what a server says of a statement decides. An
-//! account without any privilege on the table is denied wherever it is touched; through the proxy the rule has to come
-//! first.
+//! A rule that refuses a table, and random statements that try to reach the table. The server decides whether a
+//! statement touches the table, because it denies an account without privileges there. Through the proxy, the rule must
+//! refuse such a statement first.
 
 use e2e::raw::{Address, Login, Outcome, RawConn, Reply, Shape};
 use e2e::{Dice, Product, Proxy, Server, Settings, sized};
 
 use crate::names::{DENIED, NO_SEQUENCE, PRODUCTS, names_secret, set_up};
 
-/// A statement is wrapped so many times at most.
+/// How many times a statement is wrapped at most.
 const DEPTH_MAX: u64 = 4;
 
-/// Of the rule.
+/// The error number of the rule's refusal.
 const REFUSED: u16 = 1227;
 
 /// Writes commands that may touch the table `secret`.
@@ -42,7 +42,7 @@ impl Author {
         text
     }
 
-    /// With other blanks between the words, where no string can stand.
+    /// Replaces the blanks between words, if the text has no strings.
     fn spaced(&mut self, text: &str) -> String {
         if text.contains(['\'', '"', '`', '-', '#', '/']) {
             return text.to_owned();
@@ -75,7 +75,7 @@ impl Author {
             12 => format!("/*! {text} */"),
             13 => format!("/*!50000 {text} */"),
             14 => format!("/*!99999 DO 1; */ {text}"),
-            // In front of a compound statement it ends a MariaDB server (10.11, 11.8).
+            // In front of a compound statement, this crashes a MariaDB server (10.11, 11.8).
             15 if !text.starts_with("BEGIN") && !text.starts_with("IF ") => {
                 format!("SET STATEMENT sort_buffer_size = 1048576 FOR {text}")
             }
@@ -109,7 +109,7 @@ fn reply(conn: &mut RawConn, way: Way, text: &str) -> Reply {
     }
 }
 
-/// Whether a server was asked for the table.
+/// Whether the statement touched the table, by the server's error.
 fn touches(reply: &Reply) -> bool {
     let is_denied = |code: u16| DENIED.contains(&code) || code == NO_SEQUENCE;
     let error = reply.error();
@@ -145,7 +145,7 @@ fn random_statements_that_reach_for_a_table_do_not_pass_its_rule() {
     }
 }
 
-/// What has come of the commands.
+/// The counts of the commands' results.
 #[derive(Default)]
 struct Counts {
     touched: usize,
@@ -174,7 +174,7 @@ impl Counts {
         }
     }
 
-    /// Nothing has passed; and it was worth trying.
+    /// Checks that the rule refused every command that touches the table, and that enough commands touch it.
     fn assert_sound(&self, product: Product) {
         let Self { touched, all, .. } = *self;
         assert!(self.passed.is_empty(), "{product:?}: {:#?}", self.passed);

@@ -39,7 +39,7 @@ pub struct EngineEnv {
     pub loads: Loads,
     /// Connections with statements of several sessions in flight.
     pub lanes: Rc<Lanes>,
-    /// What views, routines and triggers do, if that is known.
+    /// The known effects of views, routines and triggers.
     pub definitions: RefCell<Arc<Definitions>>,
     /// Reads that replicas have refused.
     pub refused: RefusedReads,
@@ -54,11 +54,11 @@ pub struct EngineEnv {
 /// The state that the pooled sessions of all workers share.
 #[derive(Default)]
 pub struct SharedEngine {
-    /// How often rules have matched.
+    /// Counts of the matches of rules.
     pub tallies: Tallies,
-    /// How many statements have used a lane, and why other statements have not.
+    /// The number of statements that have used a lane, and of those that have not, by reason.
     pub lane_counts: AllLaneCounts,
-    /// How long statements have waited, and backends have taken.
+    /// The times that statements have waited, and that backends took.
     pub times: Arc<AllTimes>,
     /// Counts of profiled statements, and their cost.
     pub profiling: ProfilingCounts,

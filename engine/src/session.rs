@@ -43,7 +43,7 @@ pub struct PooledSession {
     pub held: Held,
     /// The worker's environment.
     pub env: Rc<EngineEnv>,
-    /// What other parts see of the session and ask of it.
+    /// The session's cells that other parts of the proxy read, and through which they make requests.
     pub control: Rc<SessionControl>,
     /// The settings at the session's login.
     pub settings: Arc<Settings>,

@@ -1,4 +1,4 @@
-//! What the proxy explains: a session to its own client, and how servers run its statements.
+//! Explains a session to its own client, and how servers run its statements.
 //!
 //! ```text
 //!   EXPLAIN SESSION, RULES, LANES, TIMES ──► answers ──► a table for the client

@@ -1,4 +1,4 @@
-//! Binary logs: whatever events are, they are read or refused; sets of GTIDs are sets.
+//! Binary logs: any events are read or refused without a panic; GTID sets behave as sets.
 
 use binlog::{
     Checksum, Decoder, Event, EventFlags, EventHeader, EventReader, EventType, Limits,
@@ -7,19 +7,19 @@ use binlog::{
 
 use crate::input::Input;
 
-/// The limits are small, so that an input takes little time.
+/// Limits of the decoder. They are small, so that an input takes little time.
 pub(crate) const LIMITS: Limits = Limits {
     event_bytes_max: 1 << 16,
     inflated_bytes_max: 1 << 18,
 };
 
-/// How many events of a payload are read.
+/// The number of events that are read from one payload, at most.
 const WITHIN_MAX: usize = 1000;
 
 const MARIADB: &[u8] = include_bytes!("../../binlog/tests/captures/mariadb-11.8/bin.000001");
 const MYSQL: &[u8] = include_bytes!("../../binlog/tests/captures/mysql-9.7/bin.000001");
 
-/// How many bytes one input may print. The rows behind them are not read.
+/// The number of bytes that one input may print. Rows after this limit are not read.
 const PRINTED_BYTES_MAX: usize = 1 << 22;
 
 /// `type:1 flags:1 length:2 body`, again and again, behind a FORMAT_DESCRIPTION event of a real server: of MySQL if the
@@ -43,12 +43,12 @@ pub fn binlog_events(data: &[u8]) {
     }
 }
 
-/// A file that a real server has written.
+/// Returns a binary log file of a real server.
 pub(crate) fn capture(is_mariadb: bool) -> &'static [u8] {
     if is_mariadb { MARIADB } else { MYSQL }
 }
 
-/// The FORMAT_DESCRIPTION event of a real server.
+/// Returns the FORMAT_DESCRIPTION event of a real server.
 pub(crate) fn first_event(is_mariadb: bool) -> Vec<u8> {
     let mut reader = EventReader::new(capture(is_mariadb), Limits::default());
     let first = reader.next_event().expect("the file is whole");
@@ -62,7 +62,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Has the decoder read how a server lays events out.
+    /// Feeds a server's FORMAT_DESCRIPTION event to the decoder.
     fn format(&mut self, is_mariadb: bool) {
         let bytes = first_event(is_mariadb);
         let raw = RawEvent::parse(&bytes, Checksum::Crc32).expect("the event is whole");
@@ -140,7 +140,7 @@ impl Reading {
     }
 }
 
-/// Two sets in one text, between them a `|`; and the bytes as an encoded set.
+/// Takes the input as two sets in a text with `|` between them, and as an encoded set.
 pub fn gtid_sets(data: &[u8]) {
     if let Ok(set) = MysqlGtidSet::decode(data) {
         let mut bytes = Vec::new();

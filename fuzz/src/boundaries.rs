@@ -9,10 +9,10 @@ use sql::{Analysis, Flags, Server};
 
 use crate::input::Input;
 
-/// Wrappings in one another.
+/// The number of nested wrappings is below this.
 const DEPTH_MAX: u8 = 6;
 
-/// Which form, which server, and how it is wrapped.
+/// Input: the number of a form, a server, and the wrappings.
 pub fn boundaries(data: &[u8]) {
     let mut input = Input::new(data);
     let number = usize::from(u16::from_le_bytes([input.u8(), input.u8()]));
@@ -39,14 +39,14 @@ pub fn boundaries(data: &[u8]) {
     );
 }
 
-/// A column of the table, and the server that it is of.
+/// The number of a column in `names.tsv`, and its server.
 const SERVERS: [(usize, Server); 3] = [
     (0, Server::MySql(90_704)),
     (1, Server::MariaDb(101_119)),
     (2, Server::MariaDb(110_809)),
 ];
 
-/// A statement and the servers that touch the table for it.
+/// A statement, and the servers on which it touches the table.
 struct Form {
     touches: [bool; 3],
     text: &'static str,
@@ -70,7 +70,7 @@ fn forms() -> &'static [Form] {
     })
 }
 
-/// The same statement in a command that still runs it.
+/// Wraps a statement in another statement that still runs it.
 fn wrapped(text: &str, how: u8) -> String {
     let literal = || format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
     match how % 12 {
@@ -135,7 +135,7 @@ fn is_refused(text: &[u8], flags: Flags) -> bool {
     matches!(reply, Some(Reply::Error { .. }))
 }
 
-/// Each form on one server, plain and in one wrapping.
+/// Returns each form on one server, plain and in one wrapping.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let count = u16::try_from(forms().len()).expect("there are some hundred");
     let of_form = |number: u16| {

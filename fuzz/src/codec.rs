@@ -1,4 +1,4 @@
-//! The codec: what can be read can be written and read again; compression is an envelope.
+//! The codec: each payload that can be read can be written and read again. Compression does not change payloads.
 
 use wire::auth::{AuthPacket, put_auth_switch};
 use wire::compression::{Algorithm, Codec, Remote};
@@ -8,10 +8,10 @@ use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse, greeting as gre
 
 use crate::input::Input;
 
-/// What compression may blow its input up to here, in bytes.
+/// The size of the decompressed output, at most, in bytes.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// A server's first payload.
+/// Input: a server's first payload.
 pub fn greeting(data: &[u8]) {
     let mut patched = data.to_vec();
     greetings::patch_capabilities(&mut patched, Capabilities(u64::MAX));
@@ -19,7 +19,7 @@ pub fn greeting(data: &[u8]) {
         return;
     };
     assert!(Greeting::decode(&patched).is_ok() || !has_flags_that_change_nothing(&greeting));
-    // Longer ones are nobody's, and their length has no room for the NUL.
+    // No server sends a longer scramble, and its length byte has no room for the NUL.
     if greeting.scramble.len() <= 254 {
         let mut again = Vec::new();
         greeting.encode(&mut again);
@@ -34,7 +34,7 @@ fn has_flags_that_change_nothing(greeting: &Greeting) -> bool {
         .contains(Capabilities::SECURE_CONNECTION)
 }
 
-/// A payload of either side between the greeting and the first command.
+/// Input: a payload of either side between the greeting and the first command.
 pub fn login(data: &[u8]) {
     let mut patched = data.to_vec();
     handshake::patch_capabilities(&mut patched, Capabilities(u64::MAX));
@@ -44,7 +44,7 @@ pub fn login(data: &[u8]) {
         assert_eq!(HandshakeHead::decode(&again), Ok(head));
     }
     if let Ok(response) = HandshakeResponse::decode(data) {
-        // What was left out is written as empty; from then on it stays as it is.
+        // The first encoding writes omitted fields as empty. Later encodings are the same as the first.
         let mut first = Vec::new();
         response.encode(&mut first);
         let mut second = Vec::new();
@@ -80,7 +80,7 @@ pub fn compression(data: &[u8]) {
     let (whole, cut) = (codec(mode), codec(mode));
     let whole = read(whole, bytes.chunks(usize::MAX), 4096);
     let cut = read(cut, bytes.chunks(piece), room);
-    // Whether an output that was filled ends the reading depends on its size.
+    // Whether a full output ends the reading depends on the size of the output, so full outputs are not compared.
     if whole.0.len() < OUTPUT_BYTES_MAX && cut.0.len() < OUTPUT_BYTES_MAX {
         assert_eq!(whole, cut, "whole, and in pieces");
     }

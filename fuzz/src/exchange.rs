@@ -1,4 +1,4 @@
-//! Payloads of the command phase: what can be read can be written and read again.
+//! Payloads of the command phase: each payload that can be read can be written and read again.
 //!
 //! ```text
 //! capabilities:8 parameters:2 payload
@@ -16,7 +16,7 @@ use wire::{Capabilities, Command, StatusFlags};
 
 use crate::input::Input;
 
-/// A payload of a backend, taken for each thing it might be.
+/// Input: a backend's payload, which is decoded as each kind of payload.
 pub fn replies(data: &[u8]) {
     let mut input = Input::new(data);
     let capabilities = Capabilities(input.u64());
@@ -76,7 +76,7 @@ fn ok(payload: &[u8], capabilities: Capabilities) {
     assert!(read.changes().eq(changed().map(Ok)));
 }
 
-/// A command of a client, its byte first.
+/// Input: a client's command, with the command byte first.
 pub fn executions(data: &[u8]) {
     let mut input = Input::new(data);
     let capabilities = Capabilities(input.u64());

@@ -1,13 +1,13 @@
-//! Configuration files: loaded, or faults that say where.
+//! Configuration files: the loader accepts a file, or reports faults with their places.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use config::Config;
 
-/// A configuration file's text.
+/// Input: a configuration file's text.
 pub fn config(data: &[u8]) {
-    // A file that has another read (a secret, a key) could be told to read a device for ever.
+    // A setting that names a file (a secret, a key) could name a device, whose read never ends.
     if data.windows(4).any(|text| text == b"/dev") {
         return;
     }

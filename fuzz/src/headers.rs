@@ -1,12 +1,12 @@
-//! PROXY headers: read as they come, no byte too many.
+//! PROXY headers: the parser reads piece by piece, and no byte after the header.
 
 use crate::proxy_protocol::{Header, Progress, begins_header, encode_v2, parse};
 
-/// The beginning of a connection.
+/// Input: the first bytes of a connection.
 pub fn proxy_header(data: &[u8]) {
     let whole = parse(data);
     let mut have = 0;
-    // As `read` does it: never more than is known to belong to the header.
+    // `read` does the same: it never reads more bytes than certainly belong to the header.
     let outcome = loop {
         match parse(&data[..have]) {
             Ok(Progress::Need(more)) => {

@@ -1,4 +1,4 @@
-//! Numbers and parts from the fuzzer's bytes; what is missing is zero or empty.
+//! Takes numbers and parts from the fuzzer's bytes. Missing numbers are zero, and missing parts are empty.
 
 pub(crate) struct Input<'a>(&'a [u8]);
 

@@ -1,5 +1,5 @@
-//! Events of a stream on their way to replicas and to readers of changes: what a filter masks does not pass, and what
-//! passes is a log; each change is JSON.
+//! Events of a replication stream on their way to replicas and to readers of changes. Masked values do not pass a
+//! filter, the filter's output is a valid binary log, and each change is JSON.
 
 use std::time::{Instant, SystemTime};
 
@@ -44,12 +44,12 @@ pub fn changes(data: &[u8]) {
     });
 }
 
-/// A time of day that stands still.
+/// Returns a clock that stands still.
 fn clock() -> Clock {
     Clock::new(Instant::now, || SystemTime::UNIX_EPOCH)
 }
 
-/// Bytes as each kind of answer of a broker of Kafka.
+/// Decodes the input as each kind of answer of a Kafka broker.
 pub fn kafka_answers(data: &[u8]) {
     ::kafka::fuzzing::answers(data);
 }
@@ -91,7 +91,7 @@ fn settings(number: u8) -> Vec<ReplicationFilterConfig> {
     }
 }
 
-/// Of masked tables, masked values.
+/// Checks that the masked columns of an event's rows have masked values.
 fn check(event: &Event<'_>, settings: &[ReplicationFilterConfig]) {
     let Event::Rows(rows, Some(table)) = event else {
         return;

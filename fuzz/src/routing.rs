@@ -1,6 +1,5 @@
-//! Routing: whatever a statement says of itself, what is taken from it lies in it and has its bounds;
-//! rules judge it the same whether an index finds them or each is looked at; no write is sent to a
-//! replica.
+//! Routing. Hints and tags that are read from a statement lie within its text and its limits. Rules
+//! give the same result with their index and without it. No write goes to a replica.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use sql::{Access, Analysis, Facts};
 
 use crate::input::Input;
 
-/// Settings of the reader, the accepted styles, a query attribute, and a statement.
+/// Input: settings of the reader, the accepted styles, a query attribute, and a statement.
 pub fn routing(data: &[u8]) {
     let mut input = Input::new(data);
     let flags = crate::statement::flags(input.u8());
@@ -58,7 +57,7 @@ const HOSTGROUPS: [&str; 3] = [
     "20: cluster=archive, backend=db3",
 ];
 
-/// The rules that judge every input, one for each condition that looks at its bytes.
+/// Returns the rules for every input: one rule for each condition that looks at the statement's bytes.
 fn compiled() -> &'static Compiled {
     static COMPILED: OnceLock<Compiled> = OnceLock::new();
     COMPILED.get_or_init(|| {

@@ -11,7 +11,7 @@ use binlog::{
 use crate::binlog::{LIMITS, capture, first_event};
 use crate::input::Input;
 
-/// How many tables of a server's file are used; an input chooses one by a byte.
+/// The number of tables of a server's file that are used. A byte of the input chooses one.
 const TABLES_MAX: usize = 256;
 
 /// The events by which servers describe their tables, of MySQL and of MariaDB.
@@ -29,7 +29,7 @@ fn tables(is_mariadb: bool) -> Vec<Vec<u8>> {
     tables
 }
 
-/// The types of events with rows that servers of the family write.
+/// Returns the types of row events that servers of the family write.
 fn types(is_mariadb: bool) -> &'static [EventType] {
     match is_mariadb {
         true => &[
@@ -49,7 +49,7 @@ fn types(is_mariadb: bool) -> &'static [EventType] {
     }
 }
 
-/// How many bytes stand in front of the number of columns: table, flags, and on MySQL extra data, which is none here.
+/// Returns the length of the head before the number of columns: table, flags, and on MySQL empty extra data.
 fn head_bytes(is_mariadb: bool) -> usize {
     match is_mariadb {
         true => 8,
@@ -167,7 +167,7 @@ fn decoder(is_mariadb: bool) -> Decoder {
     decoder
 }
 
-/// What stands in front of the number of columns, and the rest.
+/// Returns a body: the head before the number of columns, and the rest.
 fn rows_body(id: [u8; 6], is_mariadb: bool, rest: &[u8]) -> Vec<u8> {
     let no_extra: &[u8] = match is_mariadb {
         true => &[],
@@ -176,7 +176,7 @@ fn rows_body(id: [u8; 6], is_mariadb: bool, rest: &[u8]) -> Vec<u8> {
     [&id[..], &[1, 0], no_extra, rest].concat()
 }
 
-/// Makes an event of a body.
+/// Builds an event from a body.
 fn event<T>(event_type: EventType, body: &[u8], take: impl FnOnce(&RawEvent<'_>) -> T) -> T {
     let header = EventHeader {
         time: 1,
@@ -192,7 +192,7 @@ fn event<T>(event_type: EventType, body: &[u8], take: impl FnOnce(&RawEvent<'_>)
     take(&raw)
 }
 
-/// Reads the rows of an event as far as they can be read. Each is JSON.
+/// Reads the rows of an event until one cannot be read. Each row is JSON.
 fn print_rows(
     decoder: &mut Decoder,
     event_type: EventType,
@@ -217,7 +217,7 @@ fn print_rows(
     });
 }
 
-/// A row of NULLs has few bytes.
+/// The number of rows that are read, at most. A limit is needed because a row of NULLs has few bytes.
 const ROWS_MAX: usize = 1000;
 
 fn assert_json(text: &str) {

@@ -1,5 +1,5 @@
-//! The modules of scripts that read bytes of clients: whatever these are, a script gets a value or an
-//! error that it can catch, and what can be made again from what was read is the same.
+//! The modules of scripts that read bytes of clients. For any bytes a script gets a value or an
+//! error that it can catch. A packet that is encoded again is the same as before.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -83,12 +83,12 @@ fn check(run: impl FnOnce(&Lua, &dyn Fn(&str) -> Function) -> script::mlua::Resu
     });
 }
 
-/// A statement, to `mysql.tokenizer`.
+/// Input: a statement for `mysql.tokenizer`.
 pub fn tokens(data: &[u8]) {
     check(|lua, get| get("tokens").call(lua.create_string(data)?));
 }
 
-/// Which decoder, a number of parameters, and a payload, to `mysql.proto`.
+/// Input: a decoder, a number of parameters, and a payload for `mysql.proto`.
 pub fn packets(data: &[u8]) {
     let mut input = Input::new(data);
     let (decoder, parameters) = (input.u8() % 11, input.u16());

@@ -1,4 +1,4 @@
-//! Where a target begins: the vectors of the tests, in the target's own format.
+//! The seeds of the targets: the vectors of the tests, in each target's own format.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use wire::compression::{Algorithm, Codec, Remote};
 
 use crate::tracker::{OF_BACKEND, kind};
 
-/// A target: its name, its function, and the inputs that it begins with.
+/// A target: its name, its function, and the function that returns its seeds.
 pub type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
 
-/// All there are.
+/// All targets.
 pub const TARGETS: [Target; 21] = [
     ("framing", crate::framing, framing),
     ("tracking", crate::tracking, tracking),
@@ -65,7 +65,7 @@ fn repository() -> &'static Path {
 /// A file of `session/tests/dialogues` or of a folder in `wire/tests`.
 struct Vector {
     capabilities: u64,
-    /// Whether it is the client's, and its bytes with their header.
+    /// The packets: whether the client has sent each, and its bytes with the header.
     packets: Vec<(bool, Vec<u8>)>,
 }
 
@@ -241,7 +241,7 @@ fn proxy_header() -> Vec<Vec<u8>> {
             },
             &mut seed,
         );
-        // Another with an extension, and what a client says next.
+        // A second seed has an extension, and the next bytes of a client.
         let mut extended = seed.clone();
         extended[15] += 7;
         extended.extend(b"\x02\0\x04nameand so on");
@@ -256,7 +256,7 @@ fn proxy_header() -> Vec<Vec<u8>> {
 fn config() -> Vec<Vec<u8>> {
     let packaged = text(&repository().join("packaging/pilotfish.toml"));
     let all = config::manual::to_toml(&config::Config::default());
-    // Each line that is commented out there, let in.
+    // The same text with each line that is commented out made active.
     let let_in: String = all.lines().fold(String::new(), |text, line| {
         text + line.trim_start_matches("# ") + "\n"
     });
@@ -350,7 +350,7 @@ fn binlog_events() -> Vec<Vec<u8>> {
         let is_mariadb = path.to_string_lossy().contains("mariadb");
         let mut reader = EventReader::new(&file[..], Limits::default());
         let mut seed = vec![u8::from(is_mariadb)];
-        // What is no binary log stands there, too: it says what the files are.
+        // The folder also has a file that is no binary log: it describes the other files.
         while let Ok(Some((_, raw))) = reader.next_event() {
             let (header, body) = (raw.header(), raw.body());
             match header.event_type {
@@ -370,7 +370,7 @@ fn binlog_events() -> Vec<Vec<u8>> {
     seeds.into_iter().collect()
 }
 
-/// The same events behind each filter.
+/// Returns the same events behind each filter.
 fn filtered_events() -> Vec<Vec<u8>> {
     let seeds = binlog_events();
     let filtered = seeds.iter().flat_map(|seed| {

@@ -1,4 +1,4 @@
-//! Statements: whatever the bytes are, they are read to the end, and what is told lies in them.
+//! Statements: the reader reads any bytes to the end, and all reported ranges lie within them.
 
 use sql::{
     Analysis, Answers, Charset, Facts, Flags, Lexer, Schema, Server, Span, unquote,
@@ -7,7 +7,7 @@ use sql::{
 
 use crate::input::Input;
 
-/// A byte of settings and a command's text.
+/// Input: a byte of settings, and a command's text.
 pub fn statement(data: &[u8]) {
     let mut input = Input::new(data);
     let flags = flags(input.u8());
@@ -31,7 +31,7 @@ pub fn statement(data: &[u8]) {
     check_rewriting(facts, text, flags);
 }
 
-/// A byte as the reader's settings.
+/// Returns the reader's settings for a byte.
 pub(crate) fn flags(settings: u8) -> Flags {
     Flags {
         no_backslash_escapes: settings & 1 != 0,
@@ -89,7 +89,7 @@ fn check_spans(facts: &Facts, text: &[u8]) {
     }
 }
 
-/// Nothing asked, nothing changed; and nothing of the text is lost but what was asked.
+/// Checks that a rewrite without answers changes nothing, and that other rewrites remove only the questions.
 fn check_rewriting(facts: &Facts, text: &[u8], flags: Flags) {
     let nothing = facts.rewrite(text, flags, &Answers::default());
     assert_eq!(nothing.text, None);

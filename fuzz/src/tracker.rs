@@ -1,4 +1,4 @@
-//! The tracker: the same events however bytes are cut, and events that make sense.
+//! The tracker gives the same events for every way to cut the bytes, and the events are consistent.
 //!
 //! ```text
 //! framing:   capabilities:8 mode:1 piece:1 ( side and length:2 bytes )*
@@ -13,25 +13,25 @@ use wire::{Capabilities, Command, StatusFlags};
 
 use crate::input::Input;
 
-/// A side's bytes, in one go.
+/// The bytes that one side sends at once.
 #[derive(Debug, Clone)]
 pub(crate) enum Turn {
     Client(Vec<u8>),
     Backend(Vec<u8>),
 }
 
-/// In framing, the bit of a turn's length that says that it is the backend's.
+/// In framing, the bit of a turn's length that marks a turn of the backend.
 pub(crate) const OF_BACKEND: u16 = 0x8000;
 
-/// In tracking, what a packet is.
+/// In tracking, the kind of a packet.
 pub(crate) mod kind {
-    /// A command of the client, as it is.
+    /// A command of the client, with unchanged bytes.
     pub(crate) const COMMAND: u8 = 0;
-    /// A packet by which the client goes on, as it is.
+    /// A later packet of the client, with unchanged bytes.
     pub(crate) const CLIENT: u8 = 1;
-    /// A packet by which the backend goes on, as it is.
+    /// A later packet of the backend, with unchanged bytes.
     pub(crate) const BACKEND: u8 = 2;
-    /// The first packet of a reply, as it is.
+    /// The first packet of a reply, with unchanged bytes.
     pub(crate) const REPLY: u8 = 3;
     /// OK with these flags.
     pub(crate) const OK: u8 = 4;
@@ -43,7 +43,7 @@ pub(crate) mod kind {
     pub(crate) const COLUMNS: u8 = 7;
 }
 
-/// Any bytes of either side, in any pieces.
+/// Input: any bytes of either side, in any pieces.
 pub fn framing(data: &[u8]) {
     let mut input = Input::new(data);
     let settings = Settings::read(&mut input);
@@ -59,7 +59,7 @@ pub fn framing(data: &[u8]) {
     settings.compare(&turns);
 }
 
-/// Packets with the right headers, some of them what a server would say.
+/// Input: packets with correct headers, some of them as a server would send them.
 pub fn tracking(data: &[u8]) {
     let mut input = Input::new(data);
     let settings = Settings::read(&mut input);
@@ -103,11 +103,11 @@ struct Settings {
     piece: usize,
 }
 
-/// What came of a conversation.
+/// The outcome of a conversation.
 #[derive(Debug, PartialEq)]
 struct Account {
     events: Vec<Event>,
-    /// Where the tracker stands in the end; it does not matter any more after a violation.
+    /// The tracker's state at the end. After a violation only the violation counts.
     end: Result<Standing, Violation>,
 }
 
@@ -229,7 +229,7 @@ impl Settings {
     }
 }
 
-/// Replies end in the order of their commands, and nothing happens any more once it is lost.
+/// Checks that replies end in the order of their commands, and that no event follows [`Event::Lost`].
 fn check(account: &Account) {
     let mut begun = VecDeque::new();
     let mut lost = false;

@@ -1,4 +1,4 @@
-//! Every seed, every input that fuzzing kept and every find of the past, with any compiler:
+//! Runs each target on its seeds, on the inputs that fuzzing kept and on past finds, with any compiler:
 //! `cargo test -p pilotfish-fuzz`.
 
 use std::path::Path;

@@ -111,7 +111,7 @@ mod tests {
         let mut age = begun(Some(4900));
         let moments = [(5060, 67), (90_000, 127), (90_900, 1027), (91_001, 1128)];
         assert_eq!(times(&mut age, &moments), [5060, 5120, 6020, 91_001]);
-        // Back before that: as if nothing had been.
+        // A clock that goes back before that time: the rows are as if it had never jumped.
         let mut age = begun(Some(4900));
         let moments = [(90_000, 67), (5120, 127), (5180, 187), (90_000, 247)];
         assert_eq!(times(&mut age, &moments), [5060, 5120, 5180, 5240]);

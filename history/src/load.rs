@@ -249,7 +249,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Of one backend: so many statements took less than 1, 2 and 4 ms.
+    /// Counts of one backend: the numbers of statements that took less than 1, 2 and 4 ms.
     fn counted(backend: &str, counts: [u64; 3]) -> LoadCounts {
         let ends = [MS, 2 * MS, 4 * MS];
         let steps = StepCounts {
@@ -276,7 +276,7 @@ mod tests {
         };
         assert_eq!(of_backend.backend.as_deref(), Some("db1"));
         assert_eq!((of_backend.statements, of_all.statements), (20, 20));
-        // All 20 took 1 to 2 ms.
+        // All 20 statements took 1 to 2 ms.
         assert_eq!(of_backend.taken[0], MS + MS / 2);
         assert_eq!(of_all.cpu, Some(20 * MS));
         assert_eq!((of_backend.cpu, of_backend.sessions), (None, None));
@@ -308,7 +308,7 @@ mod tests {
         assert!(!recorder.is_due(ten, 109) && recorder.is_due(ten, 110));
         let second = counted("db1", [6, 6, 6]);
         assert!(recorder.grown(&second, at(110)).is_some());
-        // It could not be written.
+        // The second row was not written.
         assert!(!recorder.is_due(ten, 119));
         let third = counted("db1", [8, 8, 8]);
         let (span, rows) = recorder

@@ -77,14 +77,14 @@ fn an_interval_sums_the_new_counts_of_all_workers() {
 fn evicted_digests_count_as_others_and_reset_counters_count_whole() {
     let first = vec![(0, row(1, "a", 10)), (1, row(1, "a", 5))];
     let counted = Counted::default().grown(looked(first, 0), 10).counted;
-    // The second worker's made room after two more, and is counted again.
+    // The second worker evicted digest 1 after two more executions, and has counted from 0 again.
     let second = vec![(0, row(1, "a", 11)), (1, row(1, "a", 1))];
     let grown = counted.grown(looked(second, 7), 10);
     assert_eq!(
         (counts_by_digest(&grown), grown.other_digests.count),
         (vec![(1, 2)], 2)
     );
-    // FLUSH STATUS.
+    // FLUSH STATUS has reset the counters.
     let grown = grown
         .counted
         .grown(looked(vec![(0, row(1, "a", 4))], 0), 10);
@@ -109,7 +109,7 @@ fn span(start: i64) -> Span {
     Span { start, seconds: 60 }
 }
 
-/// What a statement finds who reads beside the writer.
+/// The rows that a second connection reads while the writer has the file open.
 fn shown(store: &Store) -> Vec<(i64, Option<String>, i64)> {
     let reader = Connection::open(&store.source).unwrap();
     let text = "SELECT start, digest, count FROM digest_history ORDER BY start, digest";
@@ -145,7 +145,7 @@ fn written_rows_are_read_by_other_threads_and_the_next_process() {
             drop(store);
             let mut store = Store::open(file).unwrap();
             assert_eq!(shown(&store), expected);
-            // The same interval again, as after a quick restart.
+            // Writes the same interval again, as after a quick restart.
             store
                 .write(span(120), &grown(&[(1, 1)], 0), BOUNDS)
                 .unwrap();
@@ -210,7 +210,7 @@ fn a_clock_that_jumps_ahead_costs_nothing_that_was_written() {
     assert_eq!(reader.query_row(seconds, [], |row| row.get(0)), Ok(60));
     let starts = note(&mut recorder, 3, ahead(280));
     assert_eq!(starts, [100, 160, 1_000_220]);
-    // Each has its time.
+    // Each interval is kept for the whole retention time.
     let starts = note(&mut recorder, 4, ahead(1110));
     assert_eq!(starts, [160, 1_000_220, 1_000_280]);
     let starts = note(&mut recorder, 5, ahead(1240));
@@ -264,12 +264,12 @@ fn started_recorder() -> HistoryRecorder {
     recorder
 }
 
-/// The machine's clock.
+/// A clock that shows the machine's time.
 fn clock() -> Clock {
     Clock::new(Instant::now, SystemTime::now)
 }
 
-/// A moment by a clock that nobody has set.
+/// A moment by a clock that was not set meanwhile.
 fn at(time: i64) -> Now {
     Now {
         wall: time,
@@ -309,7 +309,7 @@ fn a_failed_write_is_reported_once_and_repeated_with_the_next_interval() {
         [(100, digest(1), 9)]
     );
 
-    // Gone under its feet.
+    // The folder is deleted while the store has it open.
     std::fs::remove_dir_all(&missing).unwrap();
     recorder.note(&config, looked(vec![(0, row(1, "a", 10))], 0), at(300));
     assert!(facts_of(&recorder.facts).trouble.is_some());
@@ -343,7 +343,7 @@ fn load_row(backend: Option<&str>, statements: u64) -> LoadRow {
     }
 }
 
-/// Start, backend and statements of all rows of the load.
+/// Start, backend and number of statements of all rows of the load.
 fn shown_load(store: &Store) -> Vec<(i64, Option<String>, i64)> {
     let reader = Connection::open(&store.source).unwrap();
     let text = "SELECT start, backend, statements FROM load_history ORDER BY start, backend";
@@ -370,7 +370,7 @@ fn a_file_of_an_earlier_version_gets_the_load_and_keeps_its_digests() {
     store.write_load(span(70), &rows, BOUNDS).unwrap();
     let one = |backend: Option<&str>, count| (70, backend.map(str::to_owned), count);
     assert_eq!(shown_load(&store), [one(None, 7), one(Some("db1"), 7)]);
-    // The same interval again, as after a quick restart.
+    // Writes the same interval again, as after a quick restart.
     store.write_load(span(70), &rows[..1], BOUNDS).unwrap();
     assert_eq!(shown_load(&store), [one(None, 14), one(Some("db1"), 7)]);
     let bounds = Bounds {
@@ -417,7 +417,7 @@ fn a_state_directory_that_cannot_be_written_leaves_the_history_in_memory() {
     assert_eq!(file, Some(folder.path().join("history.db")));
 }
 
-/// Five statements have ended, and no worker tells of its sessions.
+/// A data plane in which five statements have ended, and whose workers report no sessions.
 struct OneDigest(Arc<Config>);
 
 impl Observed for OneDigest {

@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// The clock of these tests jumps ahead when all tasks wait.
+    /// Serves one connection. Returns the time it took and the answer. The paused clock advances when all tasks wait.
     async fn served(said: &[u8], room: Room) -> (Duration, String) {
         let (near, mut far) = duplex(1 << 16);
         let caller = Caller {
@@ -249,7 +249,7 @@ mod tests {
             "{waited:?}"
         );
         assert_eq!(answered, "");
-        // A request that has begun must be complete sooner.
+        // The time limit for the rest of a request is shorter.
         let (waited, answered) = served(b"GET / HTTP/1.1\r\nhost:", Room::Full).await;
         assert!(waited < TIMEOUT_HEAD, "{waited:?}");
         assert_eq!(answered, "");
@@ -269,7 +269,7 @@ mod tests {
         assert!(answered.starts_with("HTTP/1.1 503"), "{answered}");
         let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
         let (_, answered) = served(request, Room::Health).await;
-        // The router of these tests does not have that path.
+        // The router of these tests does not have the path /healthz.
         assert!(answered.starts_with("HTTP/1.1 404"), "{answered}");
     }
 }

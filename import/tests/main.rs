@@ -1,4 +1,4 @@
-//! Every test configuration is taken over, and the result passes a check. What cannot be carried over is listed.
+//! Imports every test configuration; the result passes a check. Settings without a counterpart are listed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod mistakes;
@@ -46,7 +46,7 @@ fn named(product: Product, beginning: &str) -> Imported {
     taken_over(product, &text).unwrap()
 }
 
-/// The settings of a result, with its rules made ready.
+/// The settings of a result, with its rules compiled.
 fn loaded(imported: &Imported) -> Config {
     let loaded = Config::load_text(None, &imported.toml, &[], |_, _| Vec::new());
     let config = loaded
@@ -79,7 +79,7 @@ fn every_test_configuration_becomes_a_file_that_passes_a_check() {
     }
 }
 
-/// The manual's examples are real: the first block of each page is taken over.
+/// The manual's examples are valid: the import accepts the first block of each page.
 #[test]
 fn the_examples_of_the_manual_are_taken_over() {
     for (product, page) in [

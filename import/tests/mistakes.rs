@@ -1,4 +1,4 @@
-//! Input that is broken: an error with its line, never a panic, and nothing without bounds.
+//! Broken input: an error with its line, no panic, and bounded memory.
 
 use pilotfish_import::Product;
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ fn a_value_cannot_end_its_line_or_its_comment() {
 }
 
 proptest! {
-    /// A configuration with a piece cut out, or with other bytes in its place, is taken over or refused.
+    /// The import accepts or refuses a configuration with a piece cut out, or with other bytes in its place.
     #[test]
     fn damaged_files_are_taken_over_or_refused(
         product in 0..Product::ALL.len(),

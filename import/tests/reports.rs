@@ -1,4 +1,4 @@
-//! The page `docs/import-reports.md` has what the import says of every test configuration.
+//! The page `docs/import-reports.md` equals the reports of the import for every test configuration.
 
 use pilotfish_import::{Imported, Level, Product, Source, import};
 
@@ -48,7 +48,7 @@ fn the_page_of_reports_has_the_output_of_the_import() {
     );
 }
 
-/// As the program prints it, without the lines about its output.
+/// The report as the program prints it, without the lines about the output file.
 fn report(name: &str, imported: &Imported) -> String {
     let count = |level| imported.notes.iter().filter(|it| it.level == level).count();
     let mut report = String::from("```text\n");

@@ -1,4 +1,4 @@
-//! What single settings become, in the test configurations.
+//! The results of single settings in the test configurations.
 
 use std::time::Duration;
 

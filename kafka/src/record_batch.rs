@@ -175,7 +175,7 @@ mod tests {
             epoch: 3,
         };
         assert_eq!(hex(batch.sealed(Some((id, 70)))), OF_KAFKA.trim());
-        // The same again.
+        // A second call gives the same bytes.
         assert_eq!(hex(batch.sealed(Some((id, 70)))), OF_KAFKA.trim());
         assert_ne!(hex(batch.sealed(None)), OF_KAFKA.trim());
     }

@@ -29,7 +29,7 @@ pub struct Lanes {
     analysis: RefCell<Analysis>,
     /// Statements that were executed and that no lane had prepared.
     pub wanted: WantedStatements,
-    /// How many statements have used lanes, and why others have not.
+    /// The number of statements that have used lanes, and of those that have not, by reason.
     pub counts: Arc<LaneCounts>,
 }
 

@@ -1,4 +1,4 @@
-//! Which lane a statement uses, when another one is opened, and what is learned of statements and of depth.
+//! The lane that a statement uses, when another lane is opened, and the statistics about statements and depth.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,13 +15,13 @@ use sql::Flags;
 
 use crate::support::{LaneSession, Scene};
 
-/// Where nothing is known, a lane of so many statements is deep enough.
+/// The wanted depth of a lane before there are measurements.
 const DEEP: usize = 8;
 
-/// No lane is deeper.
+/// The maximum depth of a lane.
 const DEPTH_MAX: usize = 128;
 
-/// So many lanes lead to one backend.
+/// The maximum number of lanes to one backend.
 const LANES_MAX: usize = 4;
 
 fn fresh(scene: &Scene) -> SessionState {
@@ -29,7 +29,7 @@ fn fresh(scene: &Scene) -> SessionState {
     SessionState::new(Rules::default(), values, Flags::default())
 }
 
-/// The lane that a statement gets, if the pool could lend this connection.
+/// The lane that a statement gets if the pool can lease this connection.
 fn lane_with(
     scene: &Scene,
     state: &SessionState,
@@ -38,7 +38,7 @@ fn lane_with(
     scene.lanes.lane(scene.pool.sub_pool.id, state, || held)
 }
 
-/// So many statements that are not answered.
+/// Submits this number of statements that get no answer.
 fn fill(scene: &Scene, lane: &SharedLane, count: usize) -> Vec<LaneSession> {
     let sessions = (0..count).map(|_| {
         let session = scene.session();
@@ -159,7 +159,7 @@ fn a_second_lane_is_wanted_from_the_depth_at_which_statements_are_as_cheap_as_ev
     play(async {
         let mut scene = Scene::plain();
         let state = fresh(&scene);
-        // Two statements at once take no longer than one; with more, each takes as long.
+        // Two statements at once take as long as one; with more, the time grows with their number.
         for (depth, took) in [(1, 2), (2, 2), (4, 4), (8, 8)] {
             let (lane, mut db) = scene.lane().await;
             let sessions = fill(&scene, &lane, depth);

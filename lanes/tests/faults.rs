@@ -1,4 +1,4 @@
-//! Lanes that break, stall or are refused: whose statement runs elsewhere, and whose must not run twice.
+//! Lanes that break, stall or are refused: which statements run elsewhere, and which must not run twice.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::support::{Scene, USUAL, name};
 fn a_lane_that_breaks_sends_those_elsewhere_whose_clients_have_had_nothing() {
     play(async {
         let reply = result(1, 2);
-        // Behind the header and the first payload, within the second packet.
+        // The reply is cut in every place: after a header, after a payload, and within a packet.
         for cut in 0..reply.len() {
             let mut scene = Scene::plain();
             let (lane, mut db) = scene.lane().await;
@@ -84,7 +84,7 @@ fn a_server_that_says_goodbye_has_not_run_what_was_sent() {
 fn bytes_that_are_no_reply_break_the_lane_and_reach_no_client() {
     let cases: [Vec<u8>; 4] = [
         packet(2, OK),
-        // A file of a client is asked for, and no statement of a lane names one.
+        // A request for a file of the client; no statement on a lane names a file.
         packet(1, b"\xfb/etc/passwd"),
         packet(1, b""),
         [packet(1, b"\x01"), packet(3, b"\x03def")].concat(),
@@ -141,7 +141,7 @@ fn a_statement_that_takes_long_keeps_nobody_waiting_behind_it() {
         db.begin_at(1);
         db.send_payload(OK).await;
         assert_eq!(name(&head.end().await), "over");
-        // The connection is as good as before, once all that was sent is answered.
+        // The connection is usable again when all sent statements are answered.
         db.receive_command().await;
         db.send_payload(OK).await;
         settle().await;
@@ -204,7 +204,7 @@ fn a_write_that_a_replica_refuses_is_told_to_its_session_and_not_to_its_client()
         assert_eq!(name(&behind.end().await), "elsewhere");
         db.receive_command().await;
         db.send_payload(OK).await;
-        // It may have left something there.
+        // The statement may have left state on the connection.
         assert_eq!(db.receive_end().await, PeerEnd::Reset);
     });
 }

@@ -1,4 +1,4 @@
-//! Prepared statements on a lane: prepared once, behind what is under way, executed by the server's own id.
+//! Prepared statements on a lane: prepared once, after the statements in flight, and executed by the server's id.
 
 use std::rc::Rc;
 
@@ -86,7 +86,7 @@ fn a_statement_is_prepared_once_and_executed_by_the_servers_id() {
         db.begin_at(1);
         db.send_payload(&prepared(77)).await;
         settle().await;
-        // The lane has ended with the last reply; the connection keeps what is prepared.
+        // The lane ends with the last reply; the connection keeps its prepared statements.
         let held = scene.pool.take().await;
         let lane = scene.lanes.open(scene.pool.sub_pool.id, held);
         assert!(lane.has(&key, &TypesSeen::default()));

@@ -1,4 +1,4 @@
-//! Replies on a lane: each goes to its own client, in whatever pieces it comes, and no further than the client takes it.
+//! Replies on a lane: each reply goes to its own client, in any pieces, and only as fast as the client reads.
 
 use std::time::Duration;
 
@@ -143,7 +143,7 @@ fn a_client_that_does_not_read_keeps_no_more_than_a_bound_of_its_reply_in_memory
             app.read_exact(&mut heard).await.unwrap();
             assert!(heard == reply);
         };
-        // The session has its connection back when the reply has ended, and sees to the rest.
+        // The session has its client connection back after the end of the reply, and sends the rest itself.
         let drains = async {
             while request.end.borrow().is_none() {
                 settle().await;
@@ -177,7 +177,7 @@ fn a_statement_that_changes_the_connection_sends_those_behind_it_elsewhere() {
         assert_eq!(name(&head.end().await), "over");
         assert_eq!(name(&behind.end().await), "elsewhere");
         assert!(scene.session().submit(&lane, "SELECT 1").is_none());
-        // What was sent already is answered, for nobody.
+        // The statement was sent already; its reply is discarded.
         assert_eq!(db.receive_command().await, b"\x03SELECT * FROM t");
         db.send_payload(OK).await;
         settle().await;

@@ -87,7 +87,7 @@ mod tests {
         format.extend([0; 4]);
         format.push(19);
         format.extend([0; 171]);
-        // No checksums; the bytes of its own.
+        // No checksums, then the checksum bytes of the event itself.
         format.extend([0; 5]);
         [
             packet(15, &format),
@@ -123,7 +123,7 @@ mod tests {
         stays.note_role(&1);
         ends.note_role(&2);
         assert_eq!((stays.has_ended(), ends.has_ended()), (false, true));
-        // It is again what it was before the next transaction has ended.
+        // The backend is unchanged again before the next transaction has ended.
         let mut returns = begin();
         returns.take(&mut stream()[1].clone());
         returns.note_role(&2);

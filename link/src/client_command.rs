@@ -162,12 +162,12 @@ impl Inbox {
         self.bytes.is_empty()
     }
 
-    /// How many bytes are in the inbox.
+    /// Returns the number of bytes in the inbox.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// How much memory the inbox takes, in bytes.
+    /// Returns the memory of the inbox, in bytes.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
@@ -275,7 +275,7 @@ pub enum EndOf {
 pub struct Passage {
     /// Where the stream ends.
     pub end: EndOf,
-    /// How many bytes of the current packet are still missing.
+    /// The number of missing bytes of the current packet.
     left: usize,
     /// Whether the current packet is the last one.
     is_last: bool,
@@ -284,7 +284,7 @@ pub struct Passage {
     pub sequence: u8,
     /// Whether the last byte has been passed on.
     pub is_over: bool,
-    /// How many bytes have been passed on.
+    /// The number of bytes that have been passed on.
     pub bytes: u64,
 }
 

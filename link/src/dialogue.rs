@@ -121,7 +121,7 @@ pub trait LoginObserver {
     fn observe(&mut self, payload: &[u8]) -> Relayed;
 }
 
-/// What the client gets in place of a packet of the backend.
+/// The packet that the client gets for a packet of the backend.
 pub enum Relayed {
     /// The packet itself.
     AsItIs,

@@ -31,7 +31,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// What went wrong.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
     /// The PROXY header is missing, malformed or not to be trusted.
@@ -116,7 +116,7 @@ pub enum FailureKind {
     Drained,
 }
 
-/// What follows from a failure.
+/// The consequences of a failure.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict {
     /// The side that is at fault.
@@ -617,7 +617,7 @@ mod tests {
 
     #[test]
     fn numbers_of_client_libraries_are_never_sent() {
-        // libmariadb takes them for forgeries.
+        // libmariadb treats such an error from a server as forged.
         let numbers = ROWS.iter().filter_map(|(_, _, told, _)| *told);
         assert!(
             numbers

@@ -24,7 +24,7 @@ pub struct Leg {
     needs_flush: bool,
     /// Bytes that this side has not taken; usually none.
     unsent: Vec<u8>,
-    /// How many of the unsent bytes have been taken.
+    /// The number of `unsent` bytes that this side has taken.
     sent: usize,
     /// The readiness of a plain transport that is read by [`Leg::poll_read`].
     listening: Option<Box<Listening>>,
@@ -142,7 +142,7 @@ impl Leg {
         }
     }
 
-    /// How many bytes wait for this side to take them.
+    /// Returns the number of bytes that wait for this side to take them.
     pub fn unsent(&self) -> usize {
         self.unsent.len() - self.sent
     }

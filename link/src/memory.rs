@@ -21,7 +21,7 @@ pub struct MemoryBudget {
     ended: AtomicU64,
 }
 
-/// What a share's bytes are kept for.
+/// The purpose for which a share's bytes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A login's packets.
@@ -38,7 +38,7 @@ pub enum Purpose {
     Compression,
 }
 
-/// How many purposes there are.
+/// The number of purposes.
 const PURPOSES: usize = 6;
 
 /// The values that the admin interface shows.
@@ -248,7 +248,7 @@ mod tests {
         assert!(!budget.is_over());
     }
 
-    /// Whatever is kept and dropped, the budget has the sum.
+    /// After any sequence of keeping and dropping, the budget equals the sum of the shares.
     #[test]
     fn the_budget_is_the_sum_of_its_shares() {
         const ALL: [Purpose; 4] = [

@@ -32,7 +32,7 @@ pub struct PacketStream<T = Transport> {
     memory: Option<Arc<MemoryShare>>,
 }
 
-/// What can go wrong while the proxy waits for a packet.
+/// An error that can occur while the proxy waits for a packet.
 #[derive(Debug, thiserror::Error)]
 pub enum PacketError {
     /// The other side closed between two packets.

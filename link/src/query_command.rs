@@ -75,7 +75,7 @@ pub struct QueryCommand {
     incoming: Incoming,
     /// The bytes after the command byte, if the command came in several packets.
     joined: Option<Vec<u8>>,
-    /// How many bytes stand in front of the text.
+    /// The number of bytes before the text.
     attribute_bytes: usize,
     /// The client's capabilities, which decide how the packet is decoded.
     capabilities: Capabilities,

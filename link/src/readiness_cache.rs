@@ -95,7 +95,7 @@ mod tests {
     use tokio::io::AsyncWriteExt;
     use tokio::net::UnixStream;
 
-    /// Counts how often it is woken.
+    /// A waker that counts its wake-ups.
     #[derive(Default)]
     struct Counter(AtomicUsize);
 
@@ -124,7 +124,7 @@ mod tests {
         let wakers = counters.clone().map(Waker::from);
         let mut listening = Listening::new(&wakers[0]);
         for turn in 0..20u8 {
-            // Now the one and now the other, asking several times.
+            // The two wakers alternate, and each polls several times.
             let at = usize::from(turn / 3 % 2);
             for _ in 0..3 {
                 let nothing = read(&mut listening, &mut transport, &wakers[at]);
@@ -139,7 +139,7 @@ mod tests {
             assert_eq!(one, Poll::Ready(vec![turn]));
         }
         drop(far);
-        // The end is told like bytes.
+        // The end of the stream wakes the task like bytes do.
         let end = poll_fn(|context| read(&mut listening, &mut transport, context.waker())).await;
         assert_eq!(end, Vec::<u8>::new());
     }

@@ -24,16 +24,16 @@ pub enum Towards {
     Script {
         /// The sequence id of the first packet.
         sequence: u8,
-        /// How many bytes are kept at most.
+        /// The maximum number of bytes that are kept.
         bytes_max: usize,
-        /// What happens to progress reports.
+        /// The treatment of progress reports.
         reports: Reports,
     },
     /// The reply is dropped.
     Nobody,
 }
 
-/// What happens to the progress reports that come before a reply that is kept.
+/// The treatment of the progress reports that come before a reply that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reports {
     /// The client gets them at once.
@@ -62,13 +62,13 @@ impl Towards {
 pub struct ObservedReply {
     /// Whether it was an ERR.
     pub outcome: Outcome,
-    /// What was counted in it.
+    /// The counts and flags of the reply.
     pub tally: Tally,
     /// The bytes that were kept, packets with headers.
     pub kept: Vec<u8>,
     /// Whether the reply was longer than the limit.
     pub is_cut: bool,
-    /// How many of the kept progress reports the client has received. They matter because each takes a sequence id.
+    /// The number of kept progress reports that the client has received. Each report takes a sequence id.
     pub reports: u8,
     /// Whether the command has a reply at all.
     pub is_reply: bool,
@@ -174,7 +174,7 @@ pub struct ReplyObserver {
 #[derive(Debug, Default)]
 pub struct Preparing(Vec<u8>);
 
-/// How many payload bytes of the first packet are needed for that.
+/// The number of payload bytes of the first packet that are needed for that.
 const PREPARE_OK_BYTES: usize = 12;
 
 impl Preparing {

@@ -1,4 +1,4 @@
-//! What a login needs of its worker and of all workers.
+//! The environment of logins: the parts of one worker, and the parts that all workers share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::known_host_names::HostNames;
 
-/// What the logins of one worker need.
+/// The environment of the logins of one worker.
 pub struct LoginEnv {
     /// The number of the worker, from 0.
     pub worker: usize,
@@ -32,7 +32,7 @@ pub struct LoginEnv {
     pub shared: Arc<SharedLogins>,
 }
 
-/// What the logins of all workers share.
+/// State that the logins of all workers share.
 #[derive(Default)]
 pub struct SharedLogins {
     sessions: AtomicUsize,

@@ -16,7 +16,7 @@ use link::dialogue::LoginObserver;
 use link::failure::{Failure, FailureKind};
 use link::packets::PacketStream;
 
-/// What a login through a backend needs.
+/// The environment of a login that passes through a backend.
 pub struct PassOn<'a> {
     /// The environment of the worker.
     pub env: &'a LoginEnv,

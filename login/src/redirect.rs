@@ -126,7 +126,7 @@ mod tests {
         "proxy2:4040".parse().unwrap()
     }
 
-    /// What the client gets in place of the packet.
+    /// Returns the packet that replaces the original one for the client.
     fn instead(said: Relayed) -> Option<Vec<u8>> {
         match said {
             Relayed::Instead(payloads) => payloads.into_iter().next(),

@@ -61,7 +61,7 @@ pub struct ClientLogin {
     pub timeout_idle_transaction: Option<Duration>,
 }
 
-/// What client and backend agreed on.
+/// The result of the negotiation between client and backend.
 pub struct Agreement {
     /// The agreed capabilities, without the flags of one connection.
     pub capabilities: Capabilities,

@@ -1,4 +1,4 @@
-//! What happens to a login that failed because of the known state of its account.
+//! Retries a login that failed because of the known state of its account.
 //!
 //! If an account has changed since it refused a login, the login begins again, as long as the client has
 //! been asked nothing. Later, the client's answers are checked against the account's current state.
@@ -35,7 +35,7 @@ pub async fn conditions_anew(
     (is_proven && later != account).then(|| Arc::clone(later))
 }
 
-/// What happens to a login whose authentication failed.
+/// The next step of a login whose authentication failed.
 pub enum RetryOutcome {
     /// The login stays refused.
     Refused,

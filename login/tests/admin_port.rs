@@ -1,4 +1,4 @@
-//! Logins to the admin port, and what an admin client says then: right, wrong, or no packets at all.
+//! Logins to the admin port, and an admin client's packets after that: valid, malformed, or none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Port {
         }
     }
 
-    /// The port takes a connection, whose client speaks meanwhile.
+    /// Accepts a connection while its client runs this script.
     async fn receive<T>(
         &self,
         script: impl AsyncFnOnce(Peer) -> T,
@@ -64,7 +64,7 @@ impl Port {
         tokio::join!(received, script(Peer::new(far)))
     }
 
-    /// A client that has logged in, and its side of the connection.
+    /// A logged-in admin client, and the client's end of the connection.
     async fn logged_in(&self) -> (AdminClient, Peer) {
         let (received, app) = self
             .receive(async |mut app: Peer| {

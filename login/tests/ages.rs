@@ -1,4 +1,4 @@
-//! How old what the proxy knows may be: of accounts, and of the servers' way to call hosts.
+//! How old the proxy's knowledge may be: of accounts, and of whether the servers resolve host names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Accounts that were learned when the process began.
+/// An environment whose accounts were learned when the process began.
 fn learned() -> Environment {
     let known = Learned::Known(Arc::new(directory([learned_account("app")])));
     let accounts = Accounts::new(directory([]), known).taught(None, Duration::ZERO);
@@ -116,7 +116,7 @@ fn a_server_is_asked_again_how_it_calls_hosts_after_ten_minutes() {
         assert_eq!(known.answer(), Some(Names::Resolved));
         sleep(SECOND).await;
         assert_eq!(known.answer(), None);
-        // What a denied login says meanwhile.
+        // The error of a denied login uses the old answer meanwhile.
         assert_eq!(known.names(&accounts), Names::Resolved);
     });
 }
@@ -147,7 +147,7 @@ fn the_cluster_and_the_roles_of_an_account_go_before_those_of_its_listener() {
     own.routing.replicas = Some(ReplicaUse::Primary);
     assert_eq!(of(&listener, Some(&own)), (ClusterId(2), Roles::Primary));
     assert_eq!(of(&listener, None), (ClusterId(1), Roles::Replica));
-    // A cluster that no backend belongs to any more.
+    // A cluster to which no backend belongs any more.
     own.routing.cluster = Some("gone".to_owned());
     assert_eq!(of(&listener, Some(&own)).0, ClusterId(0));
 }

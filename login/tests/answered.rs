@@ -1,4 +1,4 @@
-//! Logins that the proxy answers: who gets in, who does not, and what either is told.
+//! Logins that the proxy answers itself: which clients are admitted, which are refused, and with which error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use wire::{Capabilities, Greeting, HandshakeResponse, errors};
 
 use crate::support::{claim, encoded, handshake, proof, switched_proof, told};
 
-/// Sees a login through.
+/// Runs a login to its end.
 async fn enter(
     environment: &Environment,
     client: &mut PacketStream,
@@ -51,7 +51,7 @@ fn admitted(entered: Result<LoginOutcome, Failure>) -> Box<AdmittedLogin> {
     }
 }
 
-/// An environment whose servers have greeted before, and need not be asked about host names.
+/// An environment whose servers have greeted before, and whose use of host names is known.
 fn acquainted(accounts: Accounts) -> Environment {
     let environment = Environment::new(Config::default(), vec![backend(1)], accounts);
     environment.pool.greeting.learn(&greeting(1));
@@ -59,7 +59,7 @@ fn acquainted(accounts: Accounts) -> Environment {
     environment
 }
 
-/// How the login of a user with a password ends.
+/// The outcome of the login of a user with a password.
 async fn claimed(
     environment: &Environment,
     user: &str,
@@ -90,7 +90,7 @@ fn who_knows_the_password_is_let_in_without_a_backend() {
         assert_eq!(&*admitted.user, b"app");
         assert_eq!(admitted.schema.as_deref(), Some(&b"shop"[..]));
         assert_eq!(admitted.login_capabilities, CAPABILITIES);
-        // CONNECT_WITH_DB and similar ones say nothing of the session.
+        // CONNECT_WITH_DB and similar capabilities do not describe the session.
         let of_login = Capabilities::CONNECT_WITH_DB | Capabilities::PLUGIN_AUTH;
         assert_eq!(admitted.capabilities().0 & of_login.0, 0);
         let id = admitted.registration.id();
@@ -177,7 +177,7 @@ fn a_client_of_another_plugin_is_asked_by_the_accounts_own() {
             app.send_payload(&switched_proof(&request, "secret")).await;
         };
         let (entered, ()) = tokio::join!(enter(&environment, &mut client), script);
-        // The hash and the answer reveal what logs in to a backend.
+        // The hash and the client's answer give the proof that logs in to a backend.
         let credential = admitted(entered).credential;
         assert!(matches!(credential, Credential::NativeStage1(_)));
     });
@@ -335,7 +335,7 @@ fn failures_of_one_user_delay_that_user_and_no_other() {
     });
 }
 
-/// Accounts among which unknown users pass through.
+/// Accounts with which the logins of unknown users are relayed.
 fn open_accounts(accounts: impl IntoIterator<Item = Account>) -> Accounts {
     let rules = Rules {
         dialect: Dialect::MariaDb,
@@ -425,7 +425,7 @@ fn an_account_with_a_script_is_not_passed_on_where_the_script_would_see_nothing(
     });
 }
 
-/// The servers' own accounts: one, with this password.
+/// An account that was learned from the servers, with this password.
 fn learned(password: &str) -> Account {
     let verifier = Verifier::Password(Password::new(password));
     let host = auth::HostPattern::any(Dialect::MariaDb);
@@ -449,7 +449,7 @@ fn a_password_that_was_changed_at_the_server_is_learned_before_its_user_is_refus
         let environment = acquainted(before.clone());
         tokio::time::sleep(Duration::from_secs(5)).await;
         let script = async {
-            // The login asks for its user's account, and waits for the answer.
+            // The login requests a check of its user's account, and waits for the answer.
             settle().await;
             let user = "app".to_owned();
             assert_eq!(environment.reports(), [Report::CheckAccount { user }]);
@@ -470,7 +470,7 @@ fn an_answer_about_an_account_that_comes_late_lets_a_refused_login_begin_anew() 
         let environment = acquainted(before.clone());
         tokio::time::sleep(Duration::from_secs(5)).await;
         let script = async {
-            // The first wait is over, and the exam by the old password is failed.
+            // The first wait is over, and authentication with the old password has failed.
             tokio::time::sleep(Duration::from_millis(1_500)).await;
             assert_eq!(environment.reports().len(), 2);
             let now = environment.pool.now().0;

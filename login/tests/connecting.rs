@@ -1,4 +1,4 @@
-//! Finding a backend that greets: backends that refuse, that are full, that say nothing or nonsense.
+//! Finding a backend that greets: backends that refuse, that are full, that are silent or send nonsense.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn find(environment: &Environment) -> Result<Greeted, Failure> {
     connect(&environment.login, config, &Header::Own, &destination).await
 }
 
-/// An environment in which a login waits for no backend.
+/// An environment in which a login does not wait for a backend.
 fn impatient(backends: Vec<Backend>) -> Environment {
     let mut config = Config::default();
     config.balance.timeout_backend_wait = Duration::ZERO;

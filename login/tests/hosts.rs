@@ -1,4 +1,4 @@
-//! Hosts whose logins fail too often in a row, and what a session that is not pooled may become.
+//! Hosts whose logins fail too often in a row, and the accounts to which a relayed session may change.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ fn only_failures_that_are_the_clients_count_against_its_host() {
     let cases = [
         (relayed(FailureKind::LoginDenied, 1045), true),
         (relayed(FailureKind::LoginDenied, 1698), true),
-        // A schema that does not exist, an account that is locked.
+        // An unknown schema and a locked account.
         (relayed(FailureKind::LoginDenied, 1049), false),
         (relayed(FailureKind::LoginDenied, 4151), false),
         (refused("error 1045: Access denied"), true),
@@ -94,7 +94,7 @@ fn the_same_host_over_ipv4_and_over_ipv6_is_one_host() {
     });
 }
 
-/// Whether a session that runs these scripts may say this behind COM_CHANGE_USER.
+/// Whether a session that runs these scripts may send COM_CHANGE_USER with this argument.
 fn may_become(argument: &[u8], running: &[PathBuf]) -> Result<(), Failure> {
     let mut outcome = Ok(());
     play(async {

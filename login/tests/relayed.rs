@@ -1,4 +1,4 @@
-//! Logins that pass through: each side is a script, and may break off or say anything at any byte.
+//! Relayed logins: each side is a script that may disconnect at any byte or send any bytes.
 
 use config::{ClientTlsMode, Config};
 use dialogues::environment::{Environment, client_address};
@@ -21,11 +21,11 @@ use wire::{Capabilities, ErrPacket, Greeting, HandshakeResponse};
 
 use crate::support::{encoded, handshake, told};
 
-/// How a login has ended.
+/// The outcome of a login.
 struct Ended {
     outcome: Result<Agreement, Failure>,
     who: ClientLogin,
-    /// The backend has greeted and heard nothing.
+    /// Whether the backend has greeted and received nothing.
     awaits_first_answer: bool,
 }
 
@@ -37,7 +37,7 @@ impl Ended {
 
 type Admits<'a> = &'a dyn Fn(&[u8]) -> Result<(), Failure>;
 
-/// Finds a backend and sees a login through; the connection to the backend is closed then.
+/// Finds a backend and runs a login to its end; then closes the connection to the backend.
 async fn log_in_if(
     environment: &Environment,
     client: &mut PacketStream,
@@ -81,7 +81,7 @@ async fn log_in(environment: &Environment, client: &mut PacketStream) -> Ended {
     log_in_if(environment, client, &|_| Ok(())).await
 }
 
-/// The same for a client that has answered a greeting of the proxy's.
+/// Runs the login of a client that has already answered the proxy's own greeting.
 async fn authenticate_through(
     environment: &Environment,
     client: &mut PacketStream,
@@ -203,7 +203,7 @@ fn a_switch_of_the_plugin_passes_in_both_directions() {
             assert_eq!(app.receive().await, OK);
         };
         let (ended, ()) = tokio::join!(log_in(&environment, &mut client), script);
-        // COM_CHANGE_USER begins with it.
+        // COM_CHANGE_USER starts from this scramble.
         assert_eq!(ended.outcome.unwrap().scramble, b"another scramble 20b");
     });
 }
@@ -230,7 +230,7 @@ fn a_refusal_reaches_the_client_in_the_backends_own_words() {
             let failure = ended.failure();
             assert_eq!(failure.kind, FailureKind::LoginRefused);
             assert_eq!(failure.cause, format!("error {number}: no entry"));
-            // It has been told already.
+            // The client has got the error already.
             assert_eq!(failure.err_payload(true), None);
             let topology = environment.pool.topology.borrow();
             let load = &topology.backends[0].load;
@@ -263,7 +263,7 @@ fn a_client_that_leaves_within_its_answer_leaves_nothing_at_the_backend() {
     });
 }
 
-/// What is told to a client that answers the greeting with these bytes.
+/// The failure of a client that answers the greeting with these bytes.
 fn refused(config: Config, answer: &[u8]) -> Failure {
     let mut refused = None;
     play(async {
@@ -371,7 +371,7 @@ fn nothing_of_a_user_that_may_not_pass_reaches_the_backend() {
     });
 }
 
-/// How a login ends whose backend answers it with these bytes, and then closes.
+/// The failure of a login whose backend answers with these bytes and then closes.
 fn answered_by_backend(bytes: &[u8]) -> Failure {
     let mut failed = None;
     play(async {
@@ -500,7 +500,7 @@ fn a_client_without_plugins_cannot_be_asked_again() {
     });
 }
 
-/// Answers of clients, most of them nearly right.
+/// Login answers of clients, most of them nearly valid.
 fn answers() -> impl Strategy<Value = Vec<u8>> {
     let right = encoded(&handshake(b"app", b"proof"));
     let damaged = (
@@ -524,7 +524,7 @@ fn answers() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The backend hears what the proxy has understood, or nothing.
+    /// The backend receives the login as the proxy has parsed it, or nothing.
     #[test]
     fn whatever_a_client_answers_is_passed_on_whole_or_refused(payload in answers()) {
         play(async {

@@ -275,7 +275,7 @@ mod tests {
             }
         });
         let began = tokio::time::Instant::now();
-        // What it can take in time, it gets.
+        // The client receives all bytes that it reads in time.
         patient.write_all(&[0; 100]).await.unwrap();
         patient.flush().await.unwrap();
         let written = patient.write_all(&[0; 1000]).await;

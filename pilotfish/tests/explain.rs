@@ -1,4 +1,4 @@
-//! `explain` and `plan`, as whoever types them sees them.
+//! The output of `explain` and `plan` on the command line.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -66,7 +66,7 @@ percentage = 50
 log = true
 "#;
 
-/// Files that go when it does.
+/// A folder of files that is deleted when the value is dropped.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -79,7 +79,7 @@ impl Files {
         let mut file = File::options()
             .create_new(true)
             .write(true)
-            // Passwords for everybody to read are warned of.
+            // The program warns of a file with passwords that all users can read.
             .mode(0o600)
             .open(&path)
             .unwrap();
@@ -97,13 +97,13 @@ fn run(arguments: &[&str], input: &str) -> Output {
         .spawn()
         .unwrap();
     let mut stdin = process.stdin.take().unwrap();
-    // One that does not read it has ended before.
+    // A program that does not read its input may have ended before.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     process.wait_with_output().unwrap()
 }
 
-/// What it prints, with one blank between columns.
+/// The lines of the output, with one blank between columns.
 fn printed(arguments: &[&str], input: &str) -> Vec<String> {
     let output = run(arguments, input);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -120,7 +120,7 @@ fn explained(statement: &str, more: &[&str]) -> Vec<String> {
     printed(&[&arguments, more].concat(), "")
 }
 
-/// Where it goes; behind that stands whether it rides.
+/// The line with the decision: the target, and then whether the statement uses a lane.
 fn decision(told: &[String]) -> &str {
     let found = told.iter().find(|line| line.starts_with("decision"));
     found.unwrap()
@@ -212,7 +212,7 @@ fn session_statements_and_statements_without_a_backend_are_explained() {
             "decision (none) A rule, a hint or a script sends this statement to backend \"db9\", which does not exist",
         ),
         (
-            // It names its cluster itself.
+            // The hint names a backend, which determines the cluster.
             "/* pilotfish: backend=old1 */ SELECT 1 FROM t",
             &["--user", "report"],
             "decision old1",

@@ -1,4 +1,4 @@
-//! `lua`, as whoever types it sees it.
+//! The output of `lua` on the command line.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The sandbox as a newcomer meets it: the real binary with real servers, from the first line it
-//! prints to the last thing it removes. Needs a MariaDB server on this machine.
+//! The sandbox for a new user: the real binary with real servers, from the first line that it
+//! prints to the removal of its last file. Needs a MariaDB server on this machine.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,29 +15,29 @@ use control::{BackendClient, ClientOptions, ResultBounds, ResultSet, StatementRe
 use system::Entropy;
 use wire::bound_values::BoundValue;
 
-/// Longer than any of this takes on a slow machine.
+/// A time that no step exceeds on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// More than any answer here brings.
+/// Bounds that no result in these tests exceeds.
 const ENOUGH: ResultBounds = ResultBounds {
     rows: 10_000,
     bytes: 1 << 24,
 };
 
-/// A sandbox that runs, and what its guide says.
+/// A running sandbox, and the information in its guide.
 struct Sandbox {
     process: Child,
     output: Lines<BufReader<ChildStdout>>,
     folder: PathBuf,
-    /// Where the proxy and each server listen, and the servers' process ids.
+    /// The addresses of the proxy and of each server, and the servers' process ids.
     addresses: HashMap<String, SocketAddr>,
-    /// What the guide calls the page.
+    /// The address of the dashboard in the guide.
     dashboard: Option<String>,
     pids: Vec<u32>,
 }
 
 impl Sandbox {
-    /// Starts one in `folder` and reads its guide.
+    /// Starts a sandbox in `folder` and reads its guide.
     fn start(folder: &Path, replicas: u32, options: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -90,7 +90,7 @@ impl Sandbox {
         panic!("the sandbox ended before its guide did");
     }
 
-    /// A connection of the newcomer's account to the proxy or a server.
+    /// A connection to the proxy or a server with the account `app`.
     async fn connect(&self, name: &str) -> BackendClient {
         log_in(self.addresses[name], "app", Some("demo")).await
     }
@@ -108,7 +108,7 @@ impl Sandbox {
         assert!(kill.unwrap().success());
     }
 
-    /// Whether a process of the sandbox is left; ids may have been given to others meanwhile.
+    /// Whether a process of the sandbox still runs. Another process may have got its id meanwhile.
     fn has_servers(&self) -> bool {
         let folder = self.folder.display().to_string();
         self.pids.iter().any(|pid| {
@@ -118,7 +118,7 @@ impl Sandbox {
     }
 }
 
-/// A test that fails half-way leaves nothing running either.
+/// If a test fails half-way, this stops the sandbox's processes.
 impl Drop for Sandbox {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -151,19 +151,19 @@ fn texts(result: ResultSet) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The rows that a statement brings.
+/// Runs a statement and returns its rows.
 async fn rows(client: &mut BackendClient, statement: &str) -> Vec<Vec<String>> {
     texts(client.query(statement, ENOUGH).await.unwrap())
 }
 
-/// The only value that a statement brings.
+/// Runs a statement and returns its only value.
 async fn value(client: &mut BackendClient, statement: &str) -> String {
     let mut rows = rows(client, statement).await;
     assert_eq!(rows.len(), 1, "{statement}");
     rows.swap_remove(0).swap_remove(0)
 }
 
-/// The same, which is a number.
+/// Runs a statement and returns its only value as a number.
 async fn number(client: &mut BackendClient, statement: &str) -> u64 {
     value(client, statement).await.parse().unwrap()
 }
@@ -332,7 +332,7 @@ async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statement
     let server = [id.as_str(), "server", "idle", ""];
     assert_eq!(texts(connections), [proxy, server]);
 
-    // A statement that has ended lets its connection go.
+    // After COMMIT, the session holds no backend connection.
     client.run("COMMIT").await.unwrap();
     assert_eq!(rows(&mut admin, question).await, [proxy]);
 
@@ -349,14 +349,14 @@ async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statement
     });
     assert_eq!(options[..4], expected);
     assert_eq!(options[4], ["repclient.master_address", ""]);
-    // `admin.address` is a setting's name, too.
+    // `admin.address` is also the name of a setting.
     let settings = number(&mut admin, "SELECT count(*) FROM settings").await;
     assert_eq!(options.len() as u64 - 4, settings);
     let password = options.iter().find(|row| row[0] == "admin.password");
     assert!(!password.unwrap()[1].contains("admin"), "{password:?}");
 }
 
-/// The statements are the article's; what they are asked of is a smaller world, whose texts are UTF-8.
+/// The statements are those of the article. The schema is a smaller `world`, whose texts are UTF-8.
 #[tokio::test]
 async fn the_index_usage_of_that_article_is_had_with_its_statements() {
     let scratch = tempfile::tempdir().unwrap();
@@ -439,7 +439,7 @@ async fn the_profile_of_that_article_is_had_of_its_statement() {
     }
 }
 
-/// They look for free ports while the other one's servers start.
+/// Each sandbox looks for free ports while the other sandbox's servers start.
 #[tokio::test]
 async fn two_sandboxes_at_once_have_ports_of_their_own() {
     let scratch = tempfile::tempdir().unwrap();
@@ -452,7 +452,7 @@ async fn two_sandboxes_at_once_have_ports_of_their_own() {
         let mut admin = sandbox.administrator().await;
         let question = "SELECT address FROM listeners WHERE purpose = 'clients'";
         let expected = sandbox.addresses["proxy"].to_string();
-        // The transparent listener comes after it.
+        // The transparent listener is in the second row.
         assert_eq!(rows(&mut admin, question).await[0], [expected]);
     }
     let [one, other] = sandboxes.each_ref().map(|it| &it.addresses["admin"]);
@@ -465,7 +465,7 @@ fn a_sandbox_that_is_killed_leaves_nothing_behind() {
     let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1, &[]);
     sandbox.process.kill().unwrap();
     sandbox.process.wait().unwrap();
-    // The cleaner's end cannot be awaited from here: it is no longer a child of this process.
+    // The cleaner is no longer a child of this process, so the test cannot wait for its end.
     let deadline = std::time::Instant::now() + PATIENCE;
     while sandbox.folder.exists() || sandbox.has_servers() {
         assert!(std::time::Instant::now() < deadline, "something is left");

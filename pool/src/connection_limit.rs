@@ -87,7 +87,7 @@ impl ConnectionLimit {
         self.state().taken
     }
 
-    /// How many holdings wait in the queue.
+    /// Returns the number of holdings that wait in the queue.
     pub fn queued(&self) -> usize {
         self.state().line.len()
     }
@@ -194,7 +194,7 @@ enum Stance {
     Queued,
 }
 
-/// What a key does if it finds no place.
+/// The choice of a key that gets no connection slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Otherwise {
     /// It waits in the queue, because a session waits for the place.
@@ -203,7 +203,7 @@ pub(crate) enum Otherwise {
     GoWithout,
 }
 
-/// What the queue asks of a holding, the least first.
+/// The connections that the queue claims from a holding, the weakest claim first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
     /// Nothing.
@@ -376,7 +376,7 @@ impl Holdings {
 pub(crate) struct Places(Holdings);
 
 impl Places {
-    /// What the queues ask of the holdings in which this connection counts.
+    /// Returns the strongest claim of the queues on the holdings in which this connection counts.
     pub(crate) fn claim(&self) -> Claim {
         self.0.claim()
     }

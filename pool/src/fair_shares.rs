@@ -16,7 +16,7 @@ use crate::share::{ShareId, kept_max};
 /// How long an account stays bounded. Otherwise it could give all connections back, and take them all at once.
 pub const BOUNDED_FOR: Duration = Duration::from_secs(60);
 
-/// What the sessions of one account do at one backend.
+/// The use of one backend by the sessions of one account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AccountUse {
     /// Sessions that run a command.
@@ -41,7 +41,7 @@ impl std::ops::AddAssign for AccountUse {
     }
 }
 
-/// What is known of one backend's accounts.
+/// The bounded accounts of one backend, and until when they stay bounded.
 #[derive(Debug, Default)]
 pub struct FairShares {
     bounded: FxHashMap<ShareId, Duration>,

@@ -1,4 +1,4 @@
-//! The figures of a key: connections by state, and what has happened so far.
+//! The figures of a key: connections by state, and counts of events.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -16,14 +16,14 @@ pub struct Figures {
     pub closing: usize,
     /// Sessions that wait for a connection.
     pub waiting: usize,
-    /// How long the first of them has waited.
+    /// The time for which the first waiter has waited.
     pub oldest_wait: Option<Duration>,
-    /// What has happened since the key was added.
+    /// Counts of events since the key was added.
     pub counts: Counts,
 }
 
 impl Figures {
-    /// All connections, in whatever state.
+    /// All connections, in any state.
     pub fn connections(&self) -> usize {
         self.idle + self.leased + self.opening + self.closing
     }
@@ -41,7 +41,7 @@ impl AddAssign<&Figures> for Figures {
     }
 }
 
-/// What has happened; only grows.
+/// Counts of events; they only grow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections opened.
@@ -144,12 +144,12 @@ impl CloseReason {
 pub struct Closed([u64; CloseReason::ALL.len()]);
 
 impl Closed {
-    /// How many for this reason.
+    /// Returns the count for this reason.
     pub fn of(&self, reason: CloseReason) -> u64 {
         self.0[reason as usize]
     }
 
-    /// How many in all.
+    /// Returns the count over all reasons.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

@@ -22,7 +22,7 @@ pub use depth::Depth;
 /// The least patience with a head, however short its usual time is.
 pub const PATIENCE_MIN: Duration = Duration::from_millis(10);
 
-/// A head takes too long after so many times its usual time.
+/// A head takes too long after this multiple of its usual time.
 const PATIENCE_FACTOR: u32 = 16;
 
 /// The longest patience with a head behind which requests wait.
@@ -38,7 +38,7 @@ pub struct Lane<R, F> {
     places: VecDeque<PendingRequest<R, F>>,
     /// The number of the first place.
     first: u64,
-    /// How many requests have been sent.
+    /// The number of requests that have been sent.
     sent: usize,
     /// Since when the first request is the head, and sent.
     head_since: Duration,

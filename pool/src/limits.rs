@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The limits of one key in one worker. A limit that spans workers is a [`ConnectionLimit`](crate::ConnectionLimit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at most, in whatever state.
+    /// The maximum number of connections, in any state.
     pub connections_max: u32,
     /// Connections kept idle and ready, opened ahead of need.
     pub idle_min: u32,
@@ -25,7 +25,7 @@ pub struct Limits {
     pub idle_time_max: Option<Duration>,
     /// An idle connection is pinged when it was neither used nor pinged for this long.
     pub ping_interval: Option<Duration>,
-    /// How many idle connections a check-out compares, the most recently used first.
+    /// The maximum number of idle connections that a request compares, the most recently used first.
     pub compared_max: usize,
 }
 

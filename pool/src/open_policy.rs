@@ -16,7 +16,7 @@ mod tests;
 /// An opening counts as this long at least, because timers are no finer.
 const OPENING_MIN: Duration = Duration::from_millis(1);
 
-/// What the waiters may expect, unless one of them opens a connection.
+/// The prospect of the waiters, unless one of them opens a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prospect {
     /// Nothing: no connection is about to come back.
@@ -50,7 +50,7 @@ impl<K, C, W> SubPool<K, C, W> {
         }
     }
 
-    /// How long a waiter waits for a connection to come back before it opens one.
+    /// Returns the time for which a waiter waits for a released connection before it opens one.
     fn growth_wait(&self) -> Duration {
         let opening = self.opening_time.estimate();
         opening.max(OPENING_MIN).min(self.limits.open_wait_max)

@@ -73,7 +73,7 @@ pub(crate) struct Opening {
     pub started_at: Duration,
 }
 
-/// What the pool knows of a connection, in whatever state.
+/// The pool's record of a connection in any state.
 #[derive(Debug)]
 pub(crate) struct ConnectionRecord {
     pub holdings: Places,
@@ -451,7 +451,7 @@ impl<K, C, W> SubPool<K, C, W> {
 
     // What can be seen.
 
-    /// Connections in whatever state.
+    /// The number of connections in any state.
     pub(crate) fn connections(&self) -> usize {
         self.kept() + self.closing.len()
     }

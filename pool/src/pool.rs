@@ -100,7 +100,7 @@ impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
         self.at(index, |sub_pool| sub_pool.check_out(wish, sequence, now))
     }
 
-    /// How many waiters a key has.
+    /// Returns the number of waiters of a key.
     pub fn waiting_for(&self, key: &K) -> usize {
         let index = self.by_key.get(key).copied();
         let sub_pool = index.and_then(|index| self.sub_pools.get(index));

@@ -1,4 +1,4 @@
-//! What a session asks of a pool, and what the pool answers.
+//! The requests of sessions to a pool, and the pool's answers.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Supply {
     pub holdings: Vec<Holding>,
 }
 
-/// What a session wants from a check-out.
+/// A session's request for a connection.
 #[derive(Debug)]
 pub struct Wish<D, F> {
     /// `FnMut(&C) -> u32`: how far a connection's state is from the session's; 0 if nothing must
@@ -24,13 +24,13 @@ pub struct Wish<D, F> {
     pub distance: D,
     /// `FnOnce() -> W`: makes the waiter; called only if the session has to wait.
     pub waiter: F,
-    /// How long the session would wait; with zero it is refused instead.
+    /// The longest time the session waits; with zero it is refused instead.
     pub patience: Duration,
-    /// How many sessions wait for connections of keys that share the limit of waiters with this key.
+    /// The number of sessions that wait with other keys that share the limit of waiters with this key.
     pub waiting_elsewhere: usize,
 }
 
-/// What a session has to do.
+/// The next step of a session.
 #[derive(Debug)]
 #[must_use]
 pub enum Verdict<C> {
@@ -62,7 +62,7 @@ pub enum Refusal {
     TimedOut,
 }
 
-/// What becomes of a connection that was given back.
+/// The next state of a connection that was released.
 #[derive(Debug)]
 #[must_use]
 pub enum Next<C, W> {
@@ -83,11 +83,11 @@ pub enum Next<C, W> {
 pub struct Wake<C, W> {
     /// The waiter to wake.
     pub waiter: W,
-    /// What the waiter gets.
+    /// The connection or permit for the waiter.
     pub grant: Grant<C>,
 }
 
-/// What a waiter is woken with.
+/// The connection or permit with which a waiter is woken.
 #[derive(Debug)]
 #[must_use]
 pub enum Grant<C> {

@@ -1,4 +1,4 @@
-//! What has to be done without a request: grant, refuse, open ahead, ping, close.
+//! Actions that are due without a request: grant, refuse, open ahead, ping, close.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub enum Action<K, C, W> {
 }
 
 impl<K: Clone + Eq + Hash, C, W> Pool<K, C, W> {
-    /// Returns what is due `now`.
+    /// Returns the actions that are due `now`.
     #[must_use = "what is in the actions is lost if they are not done"]
     pub fn tick(&mut self, now: Duration) -> Vec<Action<K, C, W>> {
         self.collect_lost();

@@ -42,7 +42,7 @@ impl Address {
     }
 }
 
-/// What a dropped token stood for.
+/// The object that a dropped token stood for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     Lease,

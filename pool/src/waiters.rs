@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A waiter's place in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// How many waiters are before it.
+    /// The number of waiters ahead.
     pub ahead: usize,
     /// Since when it waits, on the clock of `now`.
     pub since: Duration,
@@ -99,7 +99,7 @@ impl<W> Waiters<W> {
         self.line.front().map(|w| w.since)
     }
 
-    /// How long the first waiter has waited.
+    /// Returns the time for which the first waiter has waited.
     pub(crate) fn oldest_wait(&self, now: Duration) -> Option<Duration> {
         Some(now.saturating_sub(self.first_since()?))
     }

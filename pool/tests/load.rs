@@ -1,5 +1,5 @@
-//! Sessions in virtual time: nobody starves, few connections carry many sessions, and they are not
-//! opened and closed without need.
+//! Sessions in virtual time: no session starves, few connections serve many sessions, and connections
+//! are not opened and closed without need.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ const US: Duration = Duration::from_micros(1);
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
 
-/// How long a connection takes to open, and a worker to hear the bell.
+/// The durations of opening a connection, and of waking a worker.
 const OPENING: Duration = Duration::from_millis(3);
 const BELL: Duration = Duration::from_micros(100);
 
@@ -289,7 +289,7 @@ fn overload_serves_every_session_and_keeps_connections() {
         statement: 2 * MS,
         rest: Duration::ZERO,
     };
-    // The big account of worker 0 has all connections before the others come.
+    // The big account of worker 0 holds all connections before the other accounts start.
     let mut world = World::new(2, 2, 8, &[crowd(0, 0, 50)]);
     world.run(S);
     for (worker, account) in [(0, 1), (1, 0), (1, 1)] {
@@ -343,7 +343,7 @@ fn a_connection_released_early_goes_to_waiters_of_another_worker() {
     };
     for worker in [0, 1] {
         let mut world = World::new(2, 2, 1, &[once(0, 0, 100 * MS)]);
-        // Nothing else happens in the first worker, and nobody rings the bell once more.
+        // The first worker has no other event, and is not woken again.
         world.run(50 * MS);
         world.come(once(worker, 1, MS));
         world.run(5 * S);

@@ -12,7 +12,7 @@ const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 const KEYS: usize = 3;
 const WORKERS: usize = 2;
-/// The third key is another backend's.
+/// The third key belongs to another backend.
 const BACKEND_OF: [usize; KEYS] = [0, 0, 1];
 
 #[derive(Debug, Clone)]
@@ -42,11 +42,11 @@ enum Operation {
         state: u32,
     },
     Limit(u32),
-    /// Waiters are told of freed places as the bell would.
+    /// Workers are woken for freed connection slots.
     Ring,
 }
 
-/// An operation, the worker and the key that it is for, and which of several things is meant.
+/// An operation, its worker, its key, and the index of the object that it applies to.
 type Step = (Operation, usize, usize, prop::sample::Index);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -86,7 +86,7 @@ fn step() -> impl Strategy<Value = Step> {
 type Conn = (u32, u32);
 type TestPool = Pool<usize, Conn, u32>;
 
-/// What the model knows of one key in one worker; the real tokens stand beside their meaning.
+/// The model's state of one key in one worker, together with the real pool's tokens.
 #[derive(Default)]
 struct SubPool {
     limit: u32,
@@ -123,7 +123,7 @@ struct World {
     pacing: Pacing,
     pools: Vec<TestPool>,
     sub_pools: Vec<[SubPool; KEYS]>,
-    /// A connection limit over all, and one over each key in all workers.
+    /// The connection limit of all keys, and the limit of each key over all workers.
     all: Arc<ConnectionLimit>,
     each: Vec<Arc<ConnectionLimit>>,
     /// By waiter: worker, key, ticket.
@@ -375,7 +375,7 @@ impl World {
         }
     }
 
-    /// A waiter's turn: it is the first of its key, and never had one before.
+    /// Notes that a waiter is woken; asserts that it is the first of its key and was not woken before.
     fn woken(
         &mut self,
         worker: usize,
@@ -403,7 +403,7 @@ impl World {
         assert_eq!(self.pools[worker].waiting(&ticket), None);
     }
 
-    /// Whether the model agrees with a reason to close.
+    /// Asserts that the model agrees with a reason to close.
     fn justified(&self, worker: usize, key: usize, reason: CloseReason, dates: Dates) {
         let sub_pool = &self.sub_pools[worker][key];
         let full = |connection_limit: &Arc<ConnectionLimit>| {
@@ -437,7 +437,7 @@ impl World {
         }
     }
 
-    /// Ticks until nothing is due; one key may stand aside for another at each.
+    /// Ticks until nothing is due; at each tick one key may yield to another.
     fn tick(&mut self, worker: usize) {
         for _ in 0..=KEYS {
             let actions = self.pools[worker].tick(self.now);
@@ -541,10 +541,10 @@ impl World {
         assert!(idle.iter().all(|(conn, _)| conn.1 != state));
     }
 
-    /// The figures are the model's, and no limit is exceeded.
+    /// Asserts that the figures equal the model's and that no limit is exceeded.
     fn compare(&mut self) {
         for worker in 0..WORKERS {
-            // Lets the pool find what was dropped.
+            // Lets the pool find dropped tokens.
             self.act_on_nothing(worker);
             for key in 0..KEYS {
                 let sub_pool = &self.sub_pools[worker][key];
@@ -577,7 +577,7 @@ impl World {
         assert!(none.is_empty());
     }
 
-    /// All sessions come to their end; then every patient waiter has had its turn.
+    /// Ends all sessions; then every waiter must have been woken or refused.
     fn finish(&mut self) {
         for worker in 0..WORKERS {
             (0..KEYS).for_each(|key| self.reopen(worker, key));
@@ -601,7 +601,7 @@ impl World {
         panic!("somebody starves");
     }
 
-    /// What is out comes back, each that is out now once.
+    /// Returns every token that is outstanding now, once.
     fn work_off(&mut self, worker: usize, key: usize) {
         for _ in 0..self.sub_pools[worker][key].closing.len() {
             let closing = self.sub_pools[worker][key].closing.remove(0);
@@ -618,7 +618,7 @@ impl World {
         }
     }
 
-    /// Everything is removed and closed; nothing stays behind.
+    /// Removes all keys and closes all connections; asserts that nothing is left.
     fn end(mut self) {
         assert_eq!(self.answered, self.waited, "everybody was answered");
         for worker in 0..WORKERS {

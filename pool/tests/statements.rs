@@ -23,7 +23,7 @@ fn step() -> impl Strategy<Value = (Operation, u8)> {
     (operation, 0..10u8)
 }
 
-/// Statements with their ids and users, those that rested last at the end.
+/// Statements with their ids and number of users; the ones unused for the shortest time are last.
 #[derive(Default)]
 struct Model {
     known: Vec<(u8, u32, u32)>,
@@ -35,7 +35,7 @@ impl Model {
         self.known.iter().position(|(own, ..)| *own == statement)
     }
 
-    /// The one that has rested longest.
+    /// Removes the statement that is unused for the longest time.
     fn evict(&mut self) -> Option<BackendStatementId> {
         let place = self.known.iter().position(|(.., users)| *users == 0)?;
         Some(BackendStatementId(self.known.remove(place).1))

@@ -13,10 +13,10 @@ use sql::{Facts, Object, StatementKind};
 
 use crate::session_info::SessionInfo;
 
-/// How many entries are kept; the oldest are dropped first.
+/// The maximum number of entries; the oldest entries are dropped first.
 const COUNT_MAX: usize = 16_384;
 
-/// How much the clocks of a server and of the proxy may differ, with the rounding to seconds in a log.
+/// The largest difference between the clocks of a server and the proxy, with the rounding to seconds in a log.
 const CLOCK_MARGIN: Duration = Duration::from_secs(5);
 
 /// A backend, and the server's id of a connection there.
@@ -60,7 +60,7 @@ struct Origin {
     sender: Option<Sender>,
 }
 
-/// What the connection is used for.
+/// The use of the connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Sent {
     /// For all statements from then on: the connection belongs to the session alone.

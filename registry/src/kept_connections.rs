@@ -84,7 +84,7 @@ mod tests {
         let at = |second| use_of(&transaction, second);
         assert_eq!((at(101).idle_transactions, at(101).kept_idle), (1, 0));
         assert_eq!((at(102).kept, at(102).kept_idle), (1, 1));
-        // It goes on, and keeps the same connection.
+        // The transaction continues and keeps the same connection.
         transaction.note(103, false);
         assert_eq!(
             (at(103).kept, at(103).kept_idle, at(103).running),

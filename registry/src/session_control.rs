@@ -1,4 +1,4 @@
-//! What a worker sees of each of its sessions, and how it asks a session to end.
+//! The cells by which a worker observes each of its sessions and asks a session to end.
 //!
 //! A session writes a few cells during its work; the worker's sweep reads them once a second. So a
 //! statement needs neither a timer nor a system call.
@@ -51,7 +51,7 @@ pub enum Ask {
     GiveUpKept = 4096,
 }
 
-/// What a hook of the session's script waits for.
+/// The event that a hook of the session's script waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HookWait {
     /// No hook waits.
@@ -100,7 +100,7 @@ impl Requests {
     }
 }
 
-/// What a session is doing.
+/// The current activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// It waits for a command.
@@ -138,7 +138,7 @@ pub struct SessionControl {
     movement: Movement,
     /// The backend of its statements, once the session has logged in.
     backend: Cell<Option<BackendId>>,
-    /// How long the session may be idle by its own setting, in seconds; 0: without limit.
+    /// The longest idle time by the session's own `wait_timeout`, in seconds; 0: without limit.
     wait_timeout: Cell<u32>,
     asked: Cell<Requests>,
     waker: RefCell<Option<Waker>>,

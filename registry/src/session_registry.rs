@@ -56,7 +56,7 @@ struct Entry {
 pub struct Kill {
     /// The id of the session to stop, as its client sees it.
     pub id: u32,
-    /// What is killed: the session, or its statement.
+    /// The target of the kill: the session, or its statement.
     pub scope: KillScope,
     /// If set, the id belongs to this backend, which has killed a statement there: a hook that
     /// waits in the session with that connection must end too.
@@ -76,7 +76,7 @@ pub enum Killed {
     Impossible(&'static str),
 }
 
-/// What an id belongs to.
+/// The owner of an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdOwner {
     /// The id belongs to no session of the proxy.

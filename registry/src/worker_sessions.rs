@@ -20,7 +20,7 @@ pub struct WorkerSessions {
 
 /// A session's entry in its worker's list, while the session lives.
 pub struct Registered {
-    /// What the session does, and what it is asked.
+    /// The session's activity, and the requests to it.
     pub control: Rc<SessionControl>,
     sessions: Rc<WorkerSessions>,
     key: usize,

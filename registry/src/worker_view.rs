@@ -37,7 +37,7 @@ pub struct SessionView {
     pub listener: String,
     /// The default schema: the current one if the proxy follows it, otherwise the one named at login.
     pub schema: Option<String>,
-    /// What the session is doing.
+    /// The session's current activity.
     pub state: SessionState,
     /// For how long the session has been doing that, in whole seconds.
     pub state_seconds: u32,
@@ -59,7 +59,7 @@ pub struct SessionView {
     pub pins: Option<Pins>,
 }
 
-/// What a session is doing.
+/// The current activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionState {
     /// It is logging in.
@@ -96,7 +96,7 @@ pub struct PoolView {
     pub account: String,
     /// The user that the connections are logged in as.
     pub user: String,
-    /// How many connections there are, and the counts of their events.
+    /// The number of connections, and the counts of their events.
     pub figures: Figures,
     /// How the account's sessions use the connections.
     pub uses: AccountUse,

@@ -1,4 +1,4 @@
-//! What happened to the sessions of listeners with `routing.session = "kernel"`, counted by all workers since the
+//! Counts of the sessions of listeners with `routing.session = "kernel"`, over all workers since the
 //! start.
 
 use std::collections::BTreeMap;
@@ -82,9 +82,9 @@ pub struct JoinView {
     pub backend: String,
     /// Why the sessions were not joined; `None`: they were joined.
     pub obstacle: Option<JoinObstacle>,
-    /// How many sessions since the start.
+    /// The number of sessions since the start.
     pub sessions: u64,
-    /// How many joined sessions there are now.
+    /// The number of joined sessions now.
     pub current: u64,
     /// Bytes that the kernel and the proxy have passed on for joined sessions: from clients, and from backends.
     pub bytes: [u64; 2],

@@ -20,7 +20,7 @@ use stats::attribution::Attribution;
 use stats::counts::Ended;
 use stats::statement_stats::{Answer, StatementEnd, Subject};
 
-/// How many prepared statements of a session are known at most.
+/// The maximum number of known prepared statements of a session.
 const PREPARED_MAX: usize = 256;
 
 /// The observed state of one session.

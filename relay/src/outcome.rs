@@ -1,4 +1,4 @@
-//! What happens to a session after a command, and where its statements run.
+//! The next state of a session after a command, and where its statements run.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Home {
     pub slot: SessionSlot,
 }
 
-/// What happens to a session after a command.
+/// The next state of a session after a command.
 pub enum After {
     /// The session waits for the next command.
     Next,
@@ -27,7 +27,7 @@ pub enum After {
     Relayed(Box<Relayed>),
 }
 
-/// What a session takes along when it becomes a relayed one.
+/// The parts that a session keeps when it becomes a relayed session.
 pub struct Relayed {
     /// The two sides of the session.
     pub relay: Relay,

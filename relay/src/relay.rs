@@ -51,7 +51,7 @@ pub struct Relay {
     is_forewarned: bool,
     /// Whether the backend has sent bytes since the client's last bytes.
     backend_spoke: bool,
-    /// What the session reports to its worker, and what the worker asks of it.
+    /// The session's reports to its worker, and the worker's requests to the session.
     pub control: Rc<SessionControl>,
     env: Rc<RelayEnv>,
     /// Observes the session's statements, if that is configured.

@@ -1,4 +1,4 @@
-//! What a session needs of its worker, whether it is relayed, pooled or runs a script.
+//! The parts of its worker that a session needs, whether it is relayed, pooled or runs a script.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use wire::errors::ProxyError;
 pub struct RelayEnv {
     /// Settings, backends, the time, reports to the control plane, and the buffer for reading.
     pub pool: Rc<PoolEnv>,
-    /// What logins and changes of the user need.
+    /// The environment of logins and changes of the user.
     pub login: Rc<LoginEnv>,
     /// Seconds since the worker began.
     pub clock: Clock,
@@ -34,7 +34,7 @@ pub struct RelayEnv {
     pub origins: Arc<ChangeOrigins>,
     /// Counts and logs statements that have ended.
     pub recorder: Rc<StatementRecorder>,
-    /// How long statements have waited, and how long backends took.
+    /// The times that statements have waited, and that backends took.
     pub times: Rc<Times>,
     /// The sessions that the kernel has joined.
     pub joins: Rc<WorkerJoins>,
@@ -45,7 +45,7 @@ pub struct RelayEnv {
 pub struct SessionContext<'a> {
     /// The environment that its worker gives to its sessions.
     pub env: &'a Rc<RelayEnv>,
-    /// What other parts of the proxy see of the session and ask of it.
+    /// The session's cells that other parts of the proxy read, and through which they make requests.
     pub control: &'a Rc<SessionControl>,
     /// The settings at the time of its login.
     pub settings: &'a Arc<Settings>,

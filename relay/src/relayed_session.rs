@@ -60,7 +60,7 @@ pub struct LastLogin {
     pub thread_id: u32,
 }
 
-/// What a session keeps until its end when it becomes a relayed one.
+/// The parts that a session keeps until its end when it becomes a relayed session.
 pub struct KeptUntilEnd {
     /// The session's entry by the id that the client sees.
     pub registration: Registration,

@@ -1,4 +1,4 @@
-//! Connections that break: the backend's or the client's, at any byte, and what the other side is told.
+//! Connections that break, of the backend or the client, at any byte, and the error for the other side.
 
 use config::Config;
 use dialogues::backends::address;
@@ -13,7 +13,7 @@ use wire::Header;
 
 use crate::support::{OK_IN_TRANSACTION, THREAD_ID, World, result, run};
 
-/// The sequence id of the packet that begins behind so many bytes; none within a packet.
+/// Returns the sequence id of the packet that starts after `length` bytes; none within a packet.
 fn sequence_behind(packets: &[u8], length: usize) -> Option<u8> {
     let (mut at, mut sequence) = (0, 1);
     while at < length {
@@ -80,7 +80,7 @@ fn a_client_whose_thread_was_killed_at_a_server_that_goes_on_is_told_nothing() {
             let mut asked = server.accept().await;
             asked.send_greeting(&greeting(18)).await;
             app.begin_at(1);
-            // As on a connection to the server itself.
+            // A server itself closes a killed connection in this way.
             assert_eq!(app.receive_end().await, PeerEnd::Closed);
         };
         let (ended, ()) = tokio::join!(run(stage.session, &world), script);
@@ -90,7 +90,7 @@ fn a_client_whose_thread_was_killed_at_a_server_that_goes_on_is_told_nothing() {
 
 #[test]
 fn a_backend_that_closes_between_two_commands_ends_the_session_without_an_error() {
-    // With an ERR of its own before that, or without one.
+    // With an ERR from the backend before it closes, or without one.
     for farewell in [
         Vec::new(),
         packet(0, &err(1053, "Server shutdown in progress")),
@@ -134,7 +134,7 @@ fn a_client_that_leaves_within_a_command_has_nothing_left_running() {
                 settle().await;
                 drop(app);
                 settle().await;
-                // What the worker's sweep asks after limits.timeout_half_closed.
+                // The worker's sweep requests this after limits.timeout_half_closed.
                 control.ask(Ask::ClientGone);
                 let mut heard = Vec::new();
                 let end = db.read_to_end(&mut heard).await;
@@ -159,7 +159,7 @@ fn a_client_that_leaves_within_a_command_has_nothing_left_running() {
                 thread_id: THREAD_ID,
                 why: KillReason::ClientGone,
             };
-            // The server runs nothing before it has all of the command.
+            // The server runs a command only after it has received all of it.
             match cut == command.len() {
                 true => assert_eq!(reports, [kill]),
                 false => assert!(reports.is_empty() || reports == [kill], "cut at {cut}"),

@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER in a relayed session: the backend judges, and the session goes on or does not.
+//! COM_CHANGE_USER in a relayed session: the backend decides whether the session continues.
 
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ fn a_change_of_the_user_of_absurd_length_is_not_kept() {
         let stage = world.stage();
         let (mut app, mut db) = (stage.app, stage.db);
         let script = async {
-            // A header of 1 MiB, and the command's byte.
+            // A header that announces 1 MiB, and the command byte.
             app.send(&[0, 0, 0x10, 0, 0x11]).await;
             app.begin_at(1);
             let _ = app.try_hear().await;

@@ -1,4 +1,4 @@
-//! What a worker asks of a session: to end now, when it can, or because it was idle for too long.
+//! A worker's requests to a session: end now, end when possible, or end because of idleness.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use wire::Greeting;
 use crate::breaking::begin;
 use crate::support::{OK_IN_TRANSACTION, THREAD_ID, World, run};
 
-/// What a script has of its session.
+/// The parts of a session that a script uses.
 struct Scene<'a> {
     world: &'a World,
     control: Rc<SessionControl>,
@@ -22,7 +22,7 @@ struct Scene<'a> {
     db: Peer,
 }
 
-/// Plays a script around a session; how that has ended.
+/// Runs a script around a session; returns the session's end.
 async fn around(
     world: &World,
     greeting: Greeting,
@@ -111,7 +111,7 @@ fn a_transaction_that_was_idle_for_too_long_is_told_behind_the_clients_next_comm
         let ended = around(&world, greeting(THREAD_ID), async |mut it: Scene<'_>| {
             begin(&mut it.app, &mut it.db).await;
             it.control.ask(Ask::IdleTransaction);
-            // The locks are free at once, whenever the client speaks.
+            // The locks are freed immediately, before the client's next command.
             assert_eq!(it.db.receive_end().await, PeerEnd::Reset);
             settle().await;
             it.app.begin_at(0);

@@ -1,4 +1,4 @@
-//! Bytes that break the protocol: the session ends, the other side never gets more than was sent, and nothing panics.
+//! Bytes that violate the protocol: the session ends, the other side gets no more than was sent, and nothing panics.
 
 use std::time::Duration;
 
@@ -79,10 +79,10 @@ fn a_statement_over_the_limit_is_refused_by_its_header() {
     });
 }
 
-/// In the dialogue's own time.
+/// A time in the test's virtual clock.
 const A_WHILE: Duration = Duration::from_secs(60);
 
-/// Packets of which most are what one side may say, and some are not.
+/// Packets of which most are valid and some are not.
 fn packets() -> impl Strategy<Value = Vec<u8>> {
     let payload = prop_oneof![
         2 => Just(b"\x03SELECT 1".to_vec()),
@@ -117,7 +117,7 @@ proptest! {
                 stage.registered.control.ask(registry::session_control::Ask::ClientGone);
                 let mut heard = Vec::new();
                 let mut piece = [0; 64];
-                // Behind COM_QUIT a session waits until its backend closes, as servers do.
+                // After COM_QUIT a session waits until its backend closes, because servers do that.
                 while let Ok(Ok(count @ 1..)) = timeout(A_WHILE, db.read(&mut piece)).await {
                     heard.extend_from_slice(&piece[..count]);
                 }
@@ -147,7 +147,7 @@ proptest! {
             let (_, heard) = tokio::join!(run(stage.session, &world), script);
             let passed = sent.iter().zip(&heard).take_while(|(one, other)| one == other);
             let passed = passed.count();
-            // The error's own header may begin as what follows at the backend does.
+            // The bytes of the error's header may equal the next bytes of the backend.
             let is_error = |at: usize| heard.get(at + 4) == Some(&0xff);
             let errors = (0..=passed).filter(|at| is_error(*at));
             assert!(heard.len() == passed || errors.count() > 0, "{sent:?} {heard:?}");

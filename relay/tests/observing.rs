@@ -1,4 +1,4 @@
-//! Statements of relayed sessions in the statistics: by digest, prepared or not, and only if that is wanted.
+//! Statements of relayed sessions in the statistics: by digest, prepared or not, and only if configured.
 
 use auth::Accounts;
 use config::Config;
@@ -12,12 +12,12 @@ use crate::support::{World, run};
 fn world(transparent: bool) -> World {
     let mut config = Config::default();
     config.statement_stats.transparent = transparent;
-    // Somebody looks at the figures.
+    // An endpoint receives the metrics.
     config.tracing.metrics_endpoint = Some("http://127.0.0.1:4318".to_owned());
     World::new(config, Accounts::default())
 }
 
-/// Digests with how often they ended, and how often with an error.
+/// Returns the digests with their number of executions and of errors.
 fn counted(world: &World) -> Vec<(String, u64, u64)> {
     let digests = world.relay.recorder.stats.digests.borrow();
     let (rows, _) = digests.piece(0, usize::MAX >> 1);
@@ -29,7 +29,7 @@ fn counted(world: &World) -> Vec<(String, u64, u64)> {
     counted
 }
 
-/// Says a command, which the server answers so.
+/// Sends a command, to which the server gives this reply.
 async fn exchange((app, db): (&mut Peer, &mut Peer), command: &[u8], reply: &[u8]) {
     app.begin_at(0);
     app.send_payload(command).await;
@@ -38,14 +38,14 @@ async fn exchange((app, db): (&mut Peer, &mut Peer), command: &[u8], reply: &[u8
     assert_eq!(app.receive().await, reply);
 }
 
-/// Says a command that has no reply.
+/// Sends a command that has no reply.
 async fn tell((app, db): (&mut Peer, &mut Peer), command: &[u8]) {
     app.begin_at(0);
     app.send_payload(command).await;
     assert_eq!(db.receive_command().await, command);
 }
 
-/// Plays a script with the client and the server of a session, to the session's end.
+/// Runs a script with the client and the server of a session until the session ends.
 async fn around(world: &World, script: impl AsyncFnOnce(&mut Peer, &mut Peer)) {
     let stage = world.stage();
     let (mut app, mut db) = (stage.app, stage.db);
@@ -107,7 +107,7 @@ fn executions_are_counted_under_the_text_that_was_prepared() {
             exchange((app, db), &execute(9), OK).await;
             exchange((app, db), &execute(9), OK).await;
             tell((app, db), &close(9)).await;
-            // What this id stands for now nobody has seen.
+            // The statement of this id is not known to the proxy.
             exchange((app, db), &execute(9), OK).await;
         })
         .await;

@@ -1,4 +1,4 @@
-//! What passes: the bytes of either side, in whatever pieces, and no more of them than the other side takes.
+//! Relayed bytes: they pass in any pieces, and only as fast as the other side takes them.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ fn what_was_read_ahead_at_the_login_is_the_first_to_pass() {
         let client = stream(near_app).with_ahead(query("SELECT 1"));
         let permit = world.relay.login.shared.enter(1).unwrap();
         let greeted = greeted(&world, stream(near_db), dialogues::peer::greeting(17));
-        // Without the kernel's help a session that is to be joined is relayed as any other.
+        // Without the kernel's help, a session that should be joined is relayed like any other.
         let begun = KernelSession::begin(context, client, greeted, agreement(), permit);
         let KernelSession::Relayed(session) = begun.unwrap() else {
             panic!("two ends in memory cannot be joined");

@@ -134,7 +134,7 @@ mod tests {
             (rotate("bin.000007"), false, true),
             (xid(300), true, true),
             (xid(400), true, true),
-            // Its transaction is not whole yet.
+            // The transaction of this event is not complete yet.
             (xid(500), true, false),
         ] {
             let raw = RawEvent::parse(&bytes, Checksum::None).unwrap();

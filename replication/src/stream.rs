@@ -102,7 +102,7 @@ impl Stream {
         loop {
             let Err(error) = self.follow_connection().await;
             if matches!(error, StreamError::Relay(_) | StreamError::Store(_)) {
-                // After a failed write, nobody knows whether the transaction is in the store or in the files. Therefore
+                // After a failed write, it is unknown whether the store or the files have the transaction. Therefore
                 // the stream reads its position from the store again. The store is never ahead of the files.
                 self.stored = None;
             }

@@ -1,4 +1,4 @@
-//! Events made by hand, and a scripted server over a pipe in memory.
+//! Handmade events, and a scripted server over a pipe in memory.
 
 mod changes;
 mod disorder;
@@ -16,7 +16,7 @@ use control::BackendClient;
 use system::{Clock, Entropy, System, Threads};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
-/// A system whose time of day stands so many seconds after 1970.
+/// A system whose clock shows so many seconds after 1970.
 pub fn system(seconds: u64) -> System {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     System {
@@ -26,7 +26,7 @@ pub fn system(seconds: u64) -> System {
     }
 }
 
-/// One event of a log.
+/// Builds one event of a log.
 pub fn event(
     event_type: EventType,
     next_position: u32,
@@ -46,7 +46,7 @@ pub fn event(
     bytes
 }
 
-/// A FORMAT_DESCRIPTION event of MariaDB, behind which events have this checksum.
+/// A FORMAT_DESCRIPTION event of MariaDB. Events after it have this checksum.
 pub fn format_event(checksum: Checksum) -> Vec<u8> {
     let mut body = 4_u16.to_le_bytes().to_vec();
     let mut version = [0; 50];
@@ -55,7 +55,7 @@ pub fn format_event(checksum: Checksum) -> Vec<u8> {
     body.extend(version);
     body.extend([0; 4]);
     body.push(19);
-    // How long the fixed parts are: of QUERY 13, of ROTATE 8.
+    // The lengths of the fixed parts: QUERY 13, ROTATE 8.
     body.extend([0, 13, 0, 8]);
     body.push(match checksum {
         Checksum::None => 0,
@@ -111,19 +111,19 @@ pub fn gtid(next_position: u32, sequence: u64, flags: u8) -> Vec<u8> {
     )
 }
 
-/// The other end of a client's connection.
+/// The server's end of a client's connection.
 pub struct ScriptedServer {
     stream: DuplexStream,
 }
 
 impl ScriptedServer {
-    /// A client, and the server that it has logged in to.
+    /// A client, and the scripted server to which it has logged in.
     pub fn pair(version: &str) -> (BackendClient, Self) {
         let (near, far) = duplex(1 << 20);
         (BackendClient::over(near, version), Self { stream: far })
     }
 
-    /// The next command.
+    /// Reads the next command.
     pub async fn command(&mut self) -> Vec<u8> {
         let mut header = [0; 4];
         self.stream.read_exact(&mut header).await.unwrap();
@@ -133,7 +133,7 @@ impl ScriptedServer {
         payload
     }
 
-    /// The same as text, without its first byte.
+    /// Reads the next command as text, without its first byte.
     pub async fn statement(&mut self) -> String {
         String::from_utf8(self.command().await.split_off(1)).unwrap()
     }
@@ -150,7 +150,7 @@ impl ScriptedServer {
         self.packet(1, &[0, 0, 0, 2, 0, 0, 0]).await;
     }
 
-    /// A result of one column and at most one row.
+    /// Sends a result of one column and at most one row.
     pub async fn value(&mut self, value: Option<&str>) {
         self.packet(1, &[1]).await;
         let mut column = Vec::new();

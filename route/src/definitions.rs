@@ -22,7 +22,7 @@ pub struct ClusterDefinitions {
     pub procedures: HashMap<Box<[u8]>, Does>,
     /// All objects that do more than read, for the admin table.
     pub listed: Vec<Listed>,
-    /// What the proxy could not read, and what the operator can do.
+    /// The definitions that the proxy could not read, and the remedy for the operator.
     pub complaint: Option<String>,
 }
 

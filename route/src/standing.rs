@@ -226,7 +226,7 @@ mod tests {
         );
         assert!(!left_out(Lag::Unknown) && !left_out(behind(5)));
         assert!(left_out(Lag::Stopped) && left_out(behind(5)) && !left_out(behind(0)));
-        // Without a limit nobody is left out, nor stays so.
+        // Without a limit no replica is left out, and a replica that was left out returns.
         assert!(left_out(behind(6)) && !standing.is_lagging(None));
         standing.limit_lag(None, back);
         assert_eq!(standing.lag_return(), None);

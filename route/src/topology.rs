@@ -92,7 +92,7 @@ pub struct Backend {
     /// When it last came back from being down; slow start begins at this moment. A backend that was
     /// never down has its full share from the start.
     pub returned: Option<Moment>,
-    /// What the monitor account has found out about it.
+    /// The results of the monitor account for this backend.
     pub monitored: Monitored,
     /// Its current lag and position.
     pub standing: Arc<Standing>,
@@ -122,7 +122,7 @@ pub struct LagLimit {
     pub unknown: UnknownLag,
 }
 
-/// What the monitor account has found out about a backend.
+/// The results of the monitor account for a backend.
 #[derive(Debug, Clone)]
 pub struct Monitored {
     /// Its server family and version; none until the monitor account has asked.
@@ -231,7 +231,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// What a backend is in its cluster.
+/// The role of a backend in its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Takes writes.
@@ -316,7 +316,7 @@ pub enum UnknownLag {
     LeaveOut,
 }
 
-/// What kind of server a backend is.
+/// The kind and version of a backend's server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// MySQL or MariaDB.

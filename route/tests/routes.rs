@@ -1,4 +1,4 @@
-//! The table of routes: each statement wants to run where it was written down, and for that reason.
+//! The table of routes: the target of each statement, and the reason, are those that the table lists.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ const NEWER_MARIADB: Server = Server::MariaDb(110_700);
 struct Row {
     line: usize,
     readers: &'static [Server],
-    /// What is expected in each of [`TRANSACTIONS`].
+    /// The expected target in each of [`TRANSACTIONS`].
     expected: [&'static str; 4],
     statement: String,
 }

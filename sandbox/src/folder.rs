@@ -103,7 +103,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// A path of this test's own.
+    /// A path that only this test uses.
     fn spot(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("pilotfish-{name}-{}", std::process::id()))
     }

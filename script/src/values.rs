@@ -203,7 +203,7 @@ mod tests {
         Form(BinaryType { kind, is_unsigned })
     }
 
-    /// What Lua sees of these bytes, and what becomes of that.
+    /// The Lua value of these bytes as text. Asserts that the value becomes the same bytes again.
     fn both_ways(form: Form, bytes: &[u8]) -> String {
         let lua = Lua::new();
         let mut reader = Reader::new(bytes);

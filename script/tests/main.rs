@@ -1,4 +1,4 @@
-//! The interpreter and its sessions, from outside.
+//! Tests of the interpreter and its sessions through the public interface.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod scripts;

@@ -1,5 +1,5 @@
-//! Every `*.lua` beside this file, each in a state of its own. A script says what must hold by `eq(got,
-//! wanted, what)` and `fails(pattern, function, …)`; `proxy` holds the constants only.
+//! Runs every `*.lua` in this folder, each in its own Lua state. A script makes its assertions with `eq(got,
+//! wanted, what)` and `fails(pattern, function, …)`; `proxy` has only the constants.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Sessions of scripts that spoil what they share, and what becomes of the others.
+//! Sessions of scripts that damage shared objects, and the effect on other sessions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ impl Log for Lines {
     }
 }
 
-/// An interpreter, what it has logged, and where its scripts are.
+/// An interpreter, its log, and the folder of its scripts.
 struct Stage {
     scripts: Scripts,
     lines: Arc<Lines>,
@@ -59,7 +59,7 @@ impl Stage {
     }
 }
 
-/// A statement of a client's, as the script has it answered: the text of its ERR.
+/// Sends a client's statement to the script. Returns the text of the ERR that the script answers.
 fn ask(session: &mut Session) -> String {
     match session.read_query(b"\x03SELECT 1") {
         Decision::SendResult => {
@@ -70,8 +70,8 @@ fn ask(session: &mut Session) -> String {
     }
 }
 
-/// What a script does that spoils it for others, and what the log then says; nothing where it is nothing
-/// to them.
+/// Damage that a script does to shared objects, and the message in the log. The message is empty if other scripts
+/// are not affected.
 const SPOILT: &[(&str, &str)] = &[
     (
         "setmetatable(_G, { __index = function(_, k) error('undeclared ' .. k, 2) end })",
@@ -177,7 +177,7 @@ fn changes_of_a_script_to_globals_do_not_affect_others() {
 const ANSWERS: &str =
     "function read_query() proxy.response = { type = 255, errmsg = 'closed' } return 2 end";
 
-/// Where a script has its `read_query` from, and whether it is found; an error instead of it is why not.
+/// Ways to define `read_query`, and its answer. `Err` has the message that says why the hook is not found.
 const FOUND: &[(&str, Result<&str, &str>)] = &[
     ("ANSWERS", Ok("closed")),
     (
@@ -239,7 +239,7 @@ fn a_script_with_a_broken_environment_refuses_its_session() {
     assert!(stage.log().contains("no answer"), "{}", stage.log());
 }
 
-/// Of an answer that is longer than the memory that a hook may take.
+/// Scripts whose answer is longer than the memory that a hook may take.
 const LONG: &[&str] = &[
     "local r, big = {}, { ('x'):rep(1e5) }
      for i = 1, 300 do r[i] = big end
@@ -272,7 +272,7 @@ fn an_answer_counts_as_its_scripts_memory() {
     }
 }
 
-/// What a hook has written that is no answer, and what the log says.
+/// Invalid answers of a hook, and the message in the log.
 const NO_ANSWER: &[(&str, &str)] = &[
     ("", "proxy.response.type is nil"),
     (
@@ -415,7 +415,7 @@ fn a_session_that_goes_to_another_backend_is_counted_there() {
         let command = [b"\x03", command.as_bytes()].concat();
         assert_eq!(count(&mut session, &command), wanted);
     }
-    // Its number changes while the session is there.
+    // The backend's number changes while the session is open.
     stage.scripts.take_up(&[backend("two"), backend("one")]);
     assert_eq!(count(&mut watching, b"\x03-"), "1 0");
     drop(session);

@@ -1,4 +1,4 @@
-//! The stack of calls as scripts see it: as in MySQL Proxy, which calls hooks from C.
+//! The call stack that scripts see: as in MySQL Proxy, which calls hooks from C.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ impl Log for Lines {
     }
 }
 
-/// A session whose script is this text, and what it logs. Each `FILE` is the script as Lua's messages name it.
+/// A session with this text as its script, and its log. `FILE` stands for the script's name in Lua's messages.
 fn begin(folder: &Path, text: &str) -> (Result<Session, SessionFault>, Arc<Lines>) {
     let lines = Arc::new(Lines::default());
     let clock = Clock::new(Instant::now, SystemTime::now);
@@ -35,7 +35,7 @@ fn with_file(text: &str, folder: &Path) -> String {
     text.replace(&format!("[string \"{}/x.lua\"]", folder.display()), "FILE")
 }
 
-/// What the script tells by `tell` while it answers a statement.
+/// The text that the script passes to `tell` while it answers a statement.
 fn told(text: &str) -> String {
     let folder = tempfile::Builder::new()
         .prefix("s")
@@ -225,7 +225,7 @@ fn nothing_has_called_a_hook() {
     assert_eq!(told, "FILE 4 nil  Lua nil false C [C] -1");
 }
 
-/// Where `error` with each level says that it is.
+/// The location in the message of `error` for each level.
 #[test]
 fn errors_tell_places_in_scripts_only() {
     let told = told(

@@ -1,4 +1,4 @@
-//! What a script decides about a client's command, in sessions of either kind.
+//! A script's decisions about a client's command, in sessions of either kind.
 //!
 //! ```text
 //!   a command ─► act: read_query ──┬─ forward    the command as it came ──► backend

@@ -27,13 +27,13 @@ pub trait Stage {
     /// The status flags that the client saw last.
     fn status(&self) -> StatusFlags;
 
-    /// What client and backend have agreed on.
+    /// Returns the capabilities that client and backend have agreed on.
     fn capabilities(&self) -> Capabilities;
 
-    /// How many bytes of a reply may be kept for the script.
+    /// Returns the maximum number of bytes of a reply that are kept for the script.
     fn result_bytes_max(&self) -> usize;
 
-    /// How many statements a script may send for one command of the client's.
+    /// Returns the maximum number of statements that a script may send for one command of the client.
     fn statements_max(&self) -> u64;
 
     /// The number of the version of the server that COM_CHANGE_USER would go to, as scripts know it.

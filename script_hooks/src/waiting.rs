@@ -23,7 +23,7 @@ pub enum Settled {
     Killed,
 }
 
-/// What has ended the wait of a hook.
+/// The event that has ended the wait of a hook.
 enum WaitEnd {
     Given(WishOutcome),
     /// The session has ended.

@@ -385,7 +385,7 @@ mod tests {
         payload
     }
 
-    /// Two results of one column, as an old server sends them and as a new one does.
+    /// Two results of one column, in the form of an old server and in the form of a new one.
     fn results() -> (Payloads, Payloads) {
         let (mut old, mut new) = (Payloads::default(), Payloads::default());
         for more in [8_u8, 0] {
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(&*shown, b"\x03SELECT 1");
         let sent = newest().sent(shown.into_owned(), |_| None);
         assert_eq!(sent, b"\x03\0\x01SELECT 1");
-        // What is malformed is the server's to refuse.
+        // The server refuses malformed commands.
         let malformed = b"\x03\x01";
         let shown = newest().shown(Cow::Borrowed(malformed), |_| None);
         assert_eq!(&*shown, malformed);
@@ -450,7 +450,7 @@ mod tests {
         let reporting = Bridge::new(Capabilities::MARIADB_PROGRESS);
         let shown = reporting.read(Command::QUERY, reported.clone());
         assert_eq!(shown.iter().next().unwrap()[0], OK);
-        // Unasked it is an error.
+        // Without the capability, the packet is an error.
         let none = Bridge::new(Capabilities::default());
         assert_eq!(none.read(Command::QUERY, reported.clone()), reported);
     }
@@ -480,7 +480,7 @@ mod tests {
             assert_eq!(&*shown, garbage);
             assert_eq!(newest().sent(garbage.to_vec(), |_| Some(9)), garbage);
         }
-        // Attributes that are cut short.
+        // Truncated attributes.
         let shown = newest().shown(Cow::Borrowed(b"\x03\x01"), |_| Some(9));
         assert_eq!(&*shown, b"\x03\x01");
     }

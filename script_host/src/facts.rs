@@ -1,4 +1,4 @@
-//! What scripts are told of addresses, greetings and backends.
+//! The facts about addresses, greetings and backends for scripts.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
-/// What scripts are told of an address.
+/// Returns the facts about an address for scripts.
 pub fn address_facts(endpoint: &Endpoint) -> AddressFacts {
     match endpoint {
         Endpoint::Tcp(address) => AddressFacts {
@@ -75,7 +75,7 @@ pub fn facts_of(
     (backends, facts)
 }
 
-/// What scripts are told of a backend's address: the first one that is known.
+/// Returns the facts about a backend's first known address for scripts.
 pub fn backend_address(backend: &Backend) -> AddressFacts {
     match backend.location.endpoints.first() {
         Some(route::Endpoint::Tcp(address)) => address_facts(&Endpoint::Tcp(*address)),

@@ -13,7 +13,7 @@ use crate::parked::Parked;
 use crate::script_route::Out;
 use backend::settings::Settings;
 
-/// What the scripted sessions of one worker share.
+/// The state that the scripted sessions of one worker share.
 pub struct Host {
     /// The interpreter.
     pub scripts: Scripts,

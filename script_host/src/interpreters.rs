@@ -91,7 +91,7 @@ impl AllScripts {
         })
     }
 
-    /// What all scripts share; `None` if there are no scripts.
+    /// Returns the state that all scripts share; `None` if there are no scripts.
     pub fn commons(&self) -> Option<&Arc<Commons>> {
         self.commons.as_ref()
     }

@@ -20,7 +20,7 @@ use link::packets::PacketStream;
 pub struct LoginHooks {
     /// The interpreter's part for this session.
     pub script: script::Session,
-    /// What the script knows of the client.
+    /// The facts about the client for the script.
     pub facts: SocketFacts,
     /// What the script knows of the backend, or of whichever backend the session gets.
     pub server: SocketFacts,

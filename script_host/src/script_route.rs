@@ -1,4 +1,4 @@
-//! What scripts have decided about backends: where this session reads and writes, and which backends any
+//! The decisions of scripts about backends: where this session reads and writes, and which backends any
 //! script has marked as down.
 
 use route::{BackendId, ClusterId};

@@ -25,11 +25,11 @@ pub struct Server {
     pub inbox: Vec<u8>,
     /// The backend's greeting.
     pub greeting: Greeting,
-    /// What client and backend agreed on.
+    /// The capabilities that client and backend agreed on.
     pub capabilities: Capabilities,
     /// The last scramble of the connection's login.
     pub scramble: Vec<u8>,
-    /// What scripts know of the connection.
+    /// The facts about the connection for scripts.
     pub facts: SocketFacts,
     /// The session that used it last.
     pub user_id: u64,

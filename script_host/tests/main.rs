@@ -1,4 +1,4 @@
-//! What scripts have decided of backends, and the bounds of what waits for a session beside a client's.
+//! Decisions of scripts about backends, and the bounds of a shadow session's queue.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::cell::Cell;
@@ -61,7 +61,7 @@ fn a_script_may_leave_no_backend_at_all() {
     );
 }
 
-/// A session beside a client's, in whose queue so many statements may wait, and the end of the queue.
+/// A shadow session whose queue holds up to `count_max` statements, and the receiving end of the queue.
 fn shadow(count_max: usize) -> (ShadowSession, mpsc::Receiver<ShadowStatement>) {
     let (queue, statements) = mpsc::channel(count_max);
     let session = ShadowSession {

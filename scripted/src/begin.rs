@@ -22,7 +22,7 @@ pub struct Begin<'a> {
     pub env: &'a Rc<RelayEnv>,
     /// The current settings.
     pub settings: &'a Arc<Settings>,
-    /// What the scripts of the worker share.
+    /// The state that the scripts of the worker share.
     pub host: Rc<Host>,
     /// The addresses of the connection, for backends that are told by a PROXY header.
     pub header: &'a proxy_protocol::Header,
@@ -30,7 +30,7 @@ pub struct Begin<'a> {
     pub remote: &'a Endpoint,
     /// The client.
     pub client: &'a mut PacketStream,
-    /// What is known of the client's login.
+    /// The known facts about the client's login.
     pub client_login: &'a mut ClientLogin,
     /// The hooks of its script.
     pub hooks: LoginHooks,
@@ -38,11 +38,11 @@ pub struct Begin<'a> {
     pub offered: Capabilities,
     /// The id by which connections know their session.
     pub id: u64,
-    /// What the proxy needs to answer the login itself, if it may.
+    /// The parts with which the proxy answers the login itself, if it may.
     pub answering: Option<Answering<'a>>,
 }
 
-/// What the proxy needs to answer a login itself.
+/// The parts with which the proxy answers a login itself.
 pub struct Answering<'a> {
     /// The listener that the client has connected to.
     pub listener: &'a Arc<ListenerConfig>,

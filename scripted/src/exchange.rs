@@ -29,7 +29,7 @@ use script_hooks::stage::{Stage, lacks_server};
 use script_hooks::waiting::query;
 use script_host::server::Server;
 
-/// How many bytes are read ahead from a client that sends before it is answered.
+/// The maximum number of bytes that are read ahead from a client that sends before it is answered.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A reply that is being received.

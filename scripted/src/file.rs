@@ -16,7 +16,7 @@ use link::reply_observer::{Towards, renumbered};
 use relay::outcome::SessionError;
 use script_host::server::Server;
 
-/// How many names of files in prepared texts a session keeps.
+/// The maximum number of file names from prepared texts that a session keeps.
 const NAMES_MAX: usize = 256;
 
 impl Scripted {

@@ -60,7 +60,7 @@ pub struct Scripted {
     /// The session's entry by the id that the client sees, if the proxy has given that id.
     pub registration: Option<Registration>,
     pub(crate) env: Rc<RelayEnv>,
-    /// What other parts of the proxy see of the session and ask of it.
+    /// The session's cells that other parts of the proxy read, and through which they make requests.
     pub control: Rc<SessionControl>,
     pub(crate) settings: Arc<Settings>,
     /// Observes the session's statements, if that is configured.
@@ -68,13 +68,13 @@ pub struct Scripted {
     pub(crate) _place: SessionPermit,
 }
 
-/// What has arrived from a client: a command, or the end.
+/// The input that has arrived from a client: a command, or the end.
 enum ClientInput {
     Command(Incoming),
     End(SessionEnd),
 }
 
-/// What ends a scripted session's wait for a command.
+/// The event that ends a scripted session's wait for a command.
 enum ScriptedIdleEvent {
     Bytes,
     Closed,

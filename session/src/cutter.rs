@@ -2,7 +2,7 @@
 
 use wire::packet::{HEADER_BYTES, Header};
 
-/// How many bytes of a payload are looked at: the fixed part of the longest OK packet
+/// The number of payload bytes that are inspected: the fixed part of the longest OK packet
 /// (header, two 9-byte integers, status flags, warning count), rounded up.
 pub(crate) const HEAD_BYTES: usize = 24;
 
@@ -29,7 +29,7 @@ enum Phase {
     Body,
 }
 
-/// What the next bytes completed.
+/// The part of a packet that the next bytes completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// Nothing: all bytes are used up.

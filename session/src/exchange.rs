@@ -37,7 +37,7 @@ pub enum Piece<'a> {
     Changes(&'a [u8], u32),
 }
 
-/// What comes next on the connection.
+/// The progress of an exchange: which packets come next on the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// More of the reply.
@@ -84,7 +84,7 @@ struct CurrentPayload {
     left: usize,
     /// Whether the next packet continues it.
     is_continued: bool,
-    /// What happens when it ends.
+    /// The step that follows at the end of the payload.
     verdict: Option<ReplyStep>,
 }
 
@@ -184,12 +184,12 @@ impl Reply {
         self.fingerprinting.as_ref().map(|it| it.finish())
     }
 
-    /// What comes next.
+    /// Returns the progress of the exchange.
     pub fn progress(&self) -> Progress {
         self.progress
     }
 
-    /// What the reply has said so far.
+    /// Returns the counts and flags of the reply so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -363,7 +363,7 @@ impl Reply {
 /// An OK packet has at least so many bytes; an EOF has five.
 const MIN_OK_BYTES: usize = 7;
 
-/// What is done with a packet.
+/// The treatment of a packet.
 enum PacketAction {
     Pass,
     Changes,
@@ -376,7 +376,7 @@ fn pass(bytes: &[u8], sink: &mut impl FnMut(Piece<'_>)) {
     }
 }
 
-/// How many bytes of a packet have to arrive before it is handled.
+/// Returns the number of bytes of a packet that must arrive before it is handled.
 fn wanted(held: &[u8]) -> usize {
     match held.first_chunk::<HEADER_BYTES>() {
         None => HEADER_BYTES,

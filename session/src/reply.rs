@@ -17,7 +17,7 @@ use wire::{Capabilities, Command, Malformed, PACKET_PAYLOAD_MAX, Reader, StatusF
 const OUT_PARAMETERS_AND_MORE: StatusFlags =
     StatusFlags(StatusFlags::PS_OUT_PARAMS.0 | StatusFlags::MORE_RESULTS_EXISTS.0);
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// OK, a whole result set, or any other reply that means success.
@@ -26,7 +26,7 @@ pub enum Outcome {
     Err(u16),
 }
 
-/// What the next payload of a reply is.
+/// The kind of the next payload of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplyState {
     /// The first payload of a result.
@@ -64,7 +64,7 @@ pub(crate) enum AfterDefinitions {
     End,
 }
 
-/// What a payload means for the reply, once its last byte has passed.
+/// The effect of a payload on the reply, once its last byte has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplyStep {
     /// The reply goes on.
@@ -113,12 +113,12 @@ pub(crate) struct Payload<'a> {
     pub head: &'a [u8],
     /// Length of its first packet.
     pub length: usize,
-    /// What client and backend agreed on.
+    /// The capabilities that client and backend agreed on.
     pub capabilities: Capabilities,
 }
 
 impl ReplyState {
-    /// Decides what `payload` means in this state.
+    /// Returns the effect of `payload` in this state.
     pub(crate) fn judge(self, payload: &Payload<'_>) -> Result<ReplyStep, Malformed> {
         if payload.first() == Some(ERR) && self != Self::Single {
             return payload.error(self);

@@ -33,7 +33,7 @@ pub struct Tracker {
     backend: Cutter,
     /// The reply that is passing; `None` between replies.
     reply: Option<ReplyState>,
-    /// What happens when the backend's current payload ends.
+    /// The step that follows at the end of the backend's current payload.
     verdict: Option<ReplyStep>,
     /// The sequence id that the backend's next packet has; `None` if any id is accepted.
     backend_sequence: Option<u8>,
@@ -255,7 +255,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// What the backend's current payload means, from its first bytes and its first packet's length.
+    /// Returns the effect of the backend's current payload, by its first bytes and its first packet's length.
     fn judge(&self, head: &[u8], length: usize) -> Result<ReplyStep, Violation> {
         let payload = Payload {
             head,

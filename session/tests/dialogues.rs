@@ -1,4 +1,4 @@
-//! What real servers said, followed whole, byte by byte and in random pieces.
+//! Captured dialogues of real servers, tracked whole, byte by byte and in random pieces.
 //!
 //! The files in `dialogues/` were captured by `cargo run -p pilotfish-e2e --example capture`,
 //! which describes their format and notes where its own client saw each exchange end.
@@ -13,11 +13,11 @@ use wire::{Capabilities, Command, StatusFlags};
 /// One step of a dialogue.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Bytes of the client.
+    /// Bytes from the client.
     Client(Vec<u8>),
-    /// Bytes of the backend.
+    /// Bytes from the backend.
     Backend(Vec<u8>),
-    /// What must have happened by now, and nothing else.
+    /// The event that must have occurred by now, and no other.
     Seen(String),
 }
 
@@ -96,7 +96,7 @@ impl Dialogue {
         tracker
     }
 
-    /// The event of `step` is there, and unless another is expected next, no more is.
+    /// Asserts that the event of `step` has occurred, and no further event unless the next step expects one.
     fn see(&self, step: &Step, at: usize, seen: &mut VecDeque<String>) {
         let Step::Seen(expected) = step else {
             return;
@@ -117,7 +117,7 @@ fn bytes_of(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The line that a dialogue's file has for an event.
+/// Returns the line that the file of a dialogue has for this event.
 fn noted(event: Event) -> Option<String> {
     let text = |outcome| match outcome {
         Outcome::Ok => "ok".to_owned(),
@@ -178,8 +178,8 @@ proptest! {
 }
 
 impl Dialogue {
-    /// Plays each exchange that is a command in one packet and its reply by a [`Reply`] of its own.
-    /// Returns how many there were.
+    /// Plays each exchange whose command is one packet, with a new [`Reply`] for each.
+    /// Returns the number of those exchanges.
     fn play_replies(&self, mut pieces: impl Iterator<Item = usize>) -> usize {
         let mut played = 0;
         for steps in self.steps.windows(3) {

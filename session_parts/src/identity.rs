@@ -22,7 +22,7 @@ pub struct AccountLogin {
     pub account: Arc<KnownAccount>,
     /// The login of the session's backend connections.
     pub login: Rc<BackendLogin>,
-    /// What makes backend connections interchangeable for the session.
+    /// The key of interchangeable backend connections for the session.
     pub key: Rc<PoolKey>,
 }
 
@@ -86,7 +86,7 @@ impl Identity {
         &self.account_login.login
     }
 
-    /// What makes backend connections interchangeable for this session.
+    /// Returns the key of interchangeable backend connections for this session.
     #[inline]
     pub fn key(&self) -> &Rc<PoolKey> {
         &self.account_login.key

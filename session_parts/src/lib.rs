@@ -1,4 +1,4 @@
-//! What a pooled session keeps from one command to the next, as parts whose fields are their own.
+//! The state that a pooled session keeps between commands, as separate parts.
 //!
 //! ```text
 //!   PooledSession (crate `engine`)

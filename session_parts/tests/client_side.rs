@@ -1,4 +1,4 @@
-//! The client's connection, and what its client was told last.
+//! The client's connection, and the status that the client was told last.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -33,7 +33,7 @@ fn ends() -> (Transport, Peer) {
     (Transport::from(Socket::from(near)), Peer::new(far))
 }
 
-/// Sends bytes to a client, as far as that takes them.
+/// Sends as many of the bytes to the client as the client's buffer takes.
 async fn push(client: &mut ClientSide, bytes: &[u8]) {
     let pushed = poll_fn(|context| Poll::Ready(client.leg_mut().push(bytes, context)));
     pushed.await.unwrap();

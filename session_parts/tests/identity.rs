@@ -1,4 +1,4 @@
-//! Whose session it is, and where it is counted.
+//! The account of a session, and where the session is counted.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn a_session_counts_for_its_account_until_it_leaves_or_ends() {
         second.introduce(Some(2)).unwrap();
         let refused = third.introduce(Some(2)).err().unwrap();
         assert_eq!(refused.kind, FailureKind::AccountSessionsMax);
-        // To be counted again is not to be counted twice.
+        // Introducing a session again does not count it twice.
         first.introduce(Some(2)).unwrap();
         second.leave_account();
         third.introduce(Some(2)).unwrap();

@@ -1,4 +1,4 @@
-//! The parts of a pooled session, each on its own.
+//! The parts of a pooled session, each tested alone.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod client_side;

@@ -1,4 +1,4 @@
-//! What the client's statements have made of a session.
+//! The state of a session that results from the client's statements.
 
 use std::rc::Rc;
 
@@ -113,7 +113,7 @@ fn a_statement_that_may_have_changed_global_variables_is_looked_at_once() {
         let store = store();
         let mut state = state(&store);
         assert!(!state.sets_globals());
-        // Even if it has failed: a part of it may be done.
+        // A failed statement counts as well, because a part of it may have run.
         state.note_globals(false);
         assert!(state.sets_globals());
         state.globals_read();
@@ -137,7 +137,7 @@ fn files_that_prepared_texts_name_are_kept_up_to_a_bound() {
         assert_eq!(state.prepared_files(), names(0..4));
         state.note_prepared_files(&names(9..10), FILES_MAX);
         assert_eq!(state.prepared_files().len(), FILES_MAX);
-        // A bound that a reload has made smaller takes nothing away, and lets nothing in.
+        // After a reload has lowered the bound, known files stay and no file is added.
         state.note_prepared_files(&names(9..10), 1);
         assert_eq!(state.prepared_files(), names(0..4));
     });

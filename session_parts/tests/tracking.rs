@@ -1,4 +1,4 @@
-//! What a client is told of changes of its session's state.
+//! The changes of session state that a client is told.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use wire::session_track::{Change, OkTail};
 
 const MARIADB: Server = Server::MariaDb(101_114);
 
-/// What a login is told: these variables, and whether of transactions.
+/// The tracking settings of a login: these variables, and this setting for transactions.
 fn settings(variables: &[u8], transactions: &[u8]) -> Rc<SessionTrackSettings> {
     let row = [
         Some(variables),
@@ -29,12 +29,12 @@ fn facts(text: &str) -> Facts {
     facts
 }
 
-/// The session has said this, with this end.
+/// Notes that the session has sent this text, and whether it succeeded.
 fn send_payload(tracking: &mut Tracking, text: &str, sets: bool, is_ok: bool) {
     tracking.note_settings(&facts(text), text.as_bytes(), sets, is_ok);
 }
 
-/// The names of the variables that a client is told of, of those that have changed.
+/// Of the changed variables, returns the names that the client is told.
 fn told(tracking: &mut Tracking, changed: &[&str]) -> Vec<String> {
     let changes: Vec<Change<'_>> = changed
         .iter()
@@ -61,7 +61,7 @@ fn a_set_of_what_is_tracked_holds_for_its_own_reply() {
     assert_eq!(before, Some(Rc::clone(&login)));
     let both = ["autocommit", "sql_mode"];
     assert_eq!(told(&mut tracking, &both), ["sql_mode"]);
-    // The server has refused it.
+    // The server has refused the SET.
     tracking.undo_set(before.unwrap());
     assert_eq!(told(&mut tracking, &both), ["autocommit"]);
 }
@@ -137,7 +137,7 @@ fn a_client_that_looks_at_its_settings_sees_its_own_and_not_the_proxys() {
         assert_eq!(tracking.has_shown(), shows, "{text}");
         assert!(tracking.take_shown().is_none(), "for one statement: {text}");
         tracking.note_shown();
-        // From then on the connection is to tell the proxy all again.
+        // After that, the connection must report all changes to the proxy again.
         assert_eq!(tracking.has_unseen(), shows, "{text}");
         assert!(!tracking.has_shown());
     }

@@ -1,4 +1,4 @@
-//! One client program: it logs in again and again, does what chance says, and checks every reply against what it
+//! One client program. It logs in again and again, does random operations, and checks every reply against what it
 //! knows of its session.
 
 mod changes;
@@ -31,33 +31,33 @@ const TABLE_FULL: u16 = 1114;
 /// EE_WRITE of MariaDB, ER_BINLOG_LOGGING_IMPOSSIBLE of MySQL: the binary log has no room.
 const LOG_FULL: [u16; 2] = [3, 1598];
 
-/// What an actor is given.
+/// The parts from which an actor is built.
 pub struct Part {
-    /// What the trace calls it.
+    /// The actor's number in the trace.
     pub number: usize,
     /// The network.
     pub hosts: Rc<Hosts>,
-    /// Its account.
+    /// The actor's account.
     pub login: Login,
-    /// Where proxies listen, of which each login takes one.
+    /// The listeners of proxies. Each login chooses one.
     pub doors: Vec<Door>,
-    /// What all know.
+    /// The books that all clients share.
     pub books: Books,
-    /// What happens.
+    /// The trace of events.
     pub trace: Trace,
-    /// What chance says.
+    /// The actor's random numbers.
     pub dice: Dice,
-    /// Operations that it does in all.
+    /// The number of operations that the actor does in all.
     pub operations: usize,
-    /// The world that it is in.
+    /// The kind of the actor's world.
     pub kind: WorldKind,
-    /// Errors that even a smooth world has.
+    /// Numbers of errors that are allowed even if nothing breaks.
     pub allowed: &'static [u16],
-    /// What `lock_wait_timeout` is where no session has set it.
+    /// The value of `lock_wait_timeout` in sessions that have not set it.
     pub lock_wait_default: u64,
 }
 
-/// An actor on its way.
+/// An actor while it runs.
 pub struct Actor {
     part: Part,
     session: Session,
@@ -66,7 +66,7 @@ pub struct Actor {
 /// Why an actor goes on without its session.
 #[derive(Debug)]
 pub enum Leave {
-    /// An error that this world allows.
+    /// The world allows this error.
     Error(ServerError),
     /// The connection has broken.
     Broken,
@@ -75,7 +75,7 @@ pub enum Leave {
 }
 
 impl Leave {
-    /// Whether a statement that has ended so may have been executed.
+    /// Whether a statement that ended for this reason may have been executed.
     pub fn is_in_doubt(&self) -> bool {
         match self {
             // The proxy says so when a connection has broken within a statement.
@@ -86,7 +86,7 @@ impl Leave {
 }
 
 impl Actor {
-    /// Does all operations, or ends when an invariant does not hold.
+    /// Does all operations, or stops when an invariant does not hold.
     pub async fn live(part: Part) {
         let mut part = part;
         while part.operations > 0 && part.books.what_is_broken().is_none() {
@@ -103,7 +103,7 @@ impl Actor {
         }
     }
 
-    /// Operations on one session.
+    /// Does operations on one session.
     async fn work(&mut self) -> Result<(), Leave> {
         let length = 1 + self.part.dice.below(40);
         for _ in 0..length {
@@ -122,7 +122,7 @@ impl Actor {
             mut session,
         } = self;
         session.forget_lock(&part.books);
-        // The session ends at the proxy behind this.
+        // The session ends at the proxy after this call.
         session.door.proxy.leave();
         let number = part.number;
         match how {
@@ -139,7 +139,7 @@ impl Actor {
         part
     }
 
-    /// Sends a statement and takes its reply; an error that is not allowed is a broken invariant.
+    /// Sends a statement and reads its reply. An error that the world does not allow is a broken invariant.
     async fn run(&mut self, text: &str) -> Result<Reply, Leave> {
         let part = &self.part;
         part.trace
@@ -205,7 +205,7 @@ impl Actor {
         self.check_transaction("a command", reply)
     }
 
-    /// A session is in the transaction that it has begun, and in no other session's.
+    /// Checks that the reply's status says whether this session has begun a transaction.
     fn check_transaction(&self, during: &str, reply: Reply) -> Result<Reply, Leave> {
         let is_within = reply
             .status()
@@ -221,14 +221,14 @@ impl Actor {
         }
     }
 
-    /// An invariant does not hold.
+    /// Reports that an invariant does not hold.
     fn broken(&self, what: std::fmt::Arguments<'_>) -> Leave {
         let number = self.part.number;
         self.part.books.broken(format!("client {number}: {what}"));
         Leave::Over
     }
 
-    /// The only value of a reply must be this one.
+    /// Checks that the only value of a reply is `wanted`.
     fn expect(&self, during: &str, reply: &Reply, wanted: Option<&str>) -> Result<(), Leave> {
         match reply.value() {
             Some(value) if value.as_deref() == wanted => Ok(()),
@@ -238,12 +238,12 @@ impl Actor {
 }
 
 impl Part {
-    /// Whether anything may break: then errors are allowed, and the actor begins anew after one.
+    /// Whether anything may break. If so, errors are allowed, and the actor logs in again after an error.
     fn is_rough(&self) -> bool {
         self.kind.is_rough()
     }
 
-    /// Ends a session without a word.
+    /// Ends a session without COM_QUIT.
     fn abandon(&mut self, client: Client) {
         match self.kind == WorldKind::Links && self.dice.one_in(3) {
             true => client.fall_silent(self.dice.millis(100, 60_000)),
@@ -251,7 +251,7 @@ impl Part {
         }
     }
 
-    /// Logs in; none: not this time.
+    /// Logs in. `None` if this login did not succeed.
     async fn enter(&mut self) -> Option<(Client, Door)> {
         let mut login = self.login.clone();
         let door = self.doors[self.dice.index(self.doors.len())].clone();
@@ -330,9 +330,9 @@ impl Part {
         }
     }
 
-    /// Whether this world has such an error.
+    /// Checks that the world allows this error.
     fn allows(&self, error: &ServerError, during: &str) -> Result<(), Leave> {
-        // Only what writes needs room.
+        // Only statements that write need room on the disk.
         let begins = |words: &[&str]| words.iter().any(|word| during.starts_with(word));
         let is_out_of_place = match error.number {
             TABLE_FULL => !begins(&["INSERT"]),

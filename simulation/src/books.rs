@@ -1,4 +1,4 @@
-//! What all clients together know of what they have written, and what must be true of it at the end.
+//! The books: the writes of all clients with their fates, and the checks of these writes at the end.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -6,14 +6,14 @@ use std::rc::Rc;
 
 use crate::trace::Trace;
 
-/// What became of a write, as far as its client was told.
+/// The fate of a write, as far as its client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The server said that it is written.
+    /// The server has acknowledged the write.
     Acknowledged,
-    /// It was surely not written: an error said so, or it was rolled back.
+    /// The write was certainly not executed: an error says so, or it was rolled back.
     Withdrawn,
-    /// The connection broke, or an error left it open.
+    /// The connection broke, or an error left it open whether the write was executed.
     InDoubt,
 }
 
@@ -29,13 +29,13 @@ struct Inner {
     statements: Cell<u64>,
     errors: RefCell<BTreeMap<u16, u64>>,
     broken: RefCell<Option<String>>,
-    /// User locks, and the sessions that surely hold them.
+    /// User locks, and the sessions that certainly hold them.
     locks: RefCell<BTreeMap<u64, u64>>,
     trace: Trace,
 }
 
 impl Books {
-    /// Empty ones.
+    /// Returns empty books.
     pub fn open(trace: Trace) -> Self {
         Self {
             inner: Rc::new(Inner {
@@ -50,54 +50,54 @@ impl Books {
         }
     }
 
-    /// A number that nobody has had.
+    /// Returns a number that was not used before.
     pub fn number(&self) -> u64 {
         self.inner.next.replace(self.inner.next.get() + 1)
     }
 
-    /// A statement was answered.
+    /// Counts a statement that was answered.
     pub fn count(&self) {
         self.inner.statements.set(self.inner.statements.get() + 1);
     }
 
-    /// Statements that were answered.
+    /// Returns how many statements were answered.
     pub fn statements(&self) -> u64 {
         self.inner.statements.get()
     }
 
-    /// Writes down what became of a write.
+    /// Writes down the fate of a write.
     pub fn enter(&self, token: u64, fate: Fate) {
         self.inner.fates.borrow_mut().insert(token, fate);
     }
 
-    /// An error was met that this world allows.
+    /// Counts an error that this world allows.
     pub fn met(&self, number: u16) {
         *self.inner.errors.borrow_mut().entry(number).or_default() += 1;
     }
 
-    /// Errors that were met, by their numbers.
+    /// Returns the counts of allowed errors, by their numbers.
     pub fn errors(&self) -> BTreeMap<u16, u64> {
         self.inner.errors.borrow().clone()
     }
 
-    /// An invariant does not hold; only the first counts.
+    /// Notes that an invariant does not hold. Only the first call counts.
     pub fn broken(&self, what: String) {
         self.inner.trace.note(format_args!("BROKEN: {what}"));
         self.inner.broken.borrow_mut().get_or_insert(what);
     }
 
-    /// The invariant that does not hold.
+    /// Returns the invariant that does not hold.
     pub fn what_is_broken(&self) -> Option<String> {
         self.inner.broken.borrow().clone()
     }
 
-    /// A session has got a user lock; the session that surely holds it, if it is another.
+    /// Notes that a session has got a user lock. Returns the other session that certainly holds it, if there is one.
     pub fn got(&self, lock: u64, session: u64) -> Option<u64> {
         let holder = self.inner.locks.borrow_mut().insert(lock, session);
         holder.filter(|&holder| holder != session)
     }
 
-    /// A session lets go of a user lock, or nobody knows any more.
+    /// Notes that a session has released a user lock, or that its holder is not certain any more.
     pub fn let_go(&self, lock: u64, session: u64) {
         let mut locks = self.inner.locks.borrow_mut();
         if locks.get(&lock) == Some(&session) {
@@ -105,7 +105,7 @@ impl Books {
         }
     }
 
-    /// Compares with what has survived: how often each token stands there.
+    /// Compares the books with the servers' rows: how often each token survived.
     pub fn compare(&self, survived: &BTreeMap<u64, u64>) {
         for (token, count) in survived {
             if *count > 1 {

@@ -1,4 +1,4 @@
-//! A client of the simulation: it logs in, sends commands and reads replies, and believes nothing.
+//! A client of the simulation. It logs in, sends commands, and checks each byte of the replies.
 
 mod reply;
 
@@ -23,7 +23,7 @@ use wire::{Capabilities, Command, ErrPacket, Greeting, HEADER_BYTES, HandshakeRe
 use crate::network::{End, Hosts};
 pub use reply::{Reply, ServerError, Value};
 
-/// What every client can do.
+/// The capabilities of every client.
 const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41
     .with(Capabilities::LONG_PASSWORD, true)
     .with(Capabilities::SECURE_CONNECTION, true)
@@ -38,25 +38,25 @@ const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41
 /// `utf8mb4_general_ci`.
 const COLLATION: u8 = 45;
 
-/// Bytes read at once.
+/// Bytes that one read takes at most.
 const READ_BYTES: usize = 16 * 1024;
 
-/// Who logs in, and where.
+/// The account of a login, and its address.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// The client's host.
     pub host: IpAddr,
-    /// The proxy's, or a server's, address.
+    /// The address of a proxy or a server.
     pub address: SocketAddr,
     /// The account.
     pub user: String,
-    /// Its password.
+    /// The account's password.
     pub password: String,
-    /// The schema to begin with.
+    /// The first default schema.
     pub schema: Option<String>,
-    /// Whether the client takes OK packets at the end of rows.
+    /// Whether the client accepts OK packets in place of EOF packets after rows.
     pub deprecates_eof: bool,
-    /// Where its statements are counted.
+    /// The counts to which the client's statements are added.
     pub tally: Option<Rc<Tally>>,
 }
 
@@ -87,18 +87,18 @@ impl Tally {
 /// Why a client has no reply.
 #[derive(Debug)]
 pub enum Broken {
-    /// The connection is.
+    /// The connection is broken.
     Connection(io::Error),
-    /// A reply is not one, which no proxy may cause.
+    /// The reply breaks the protocol, which no proxy may cause.
     Protocol(String),
 }
 
 /// Why a client is not logged in.
 #[derive(Debug)]
 pub enum NotIn {
-    /// The server or the proxy has said so.
+    /// The server or the proxy has refused the login.
     Refused(ServerError),
-    /// The client was asked for its password in clear, and has gone.
+    /// The server or the proxy asked for the password in clear text, and the client has disconnected.
     AskedInClear,
     /// The connection has broken.
     Broken(Broken),
@@ -108,19 +108,19 @@ pub enum NotIn {
 pub struct Client {
     end: End,
     capabilities: Capabilities,
-    /// Read and not yet looked at; `seen` bytes of it were.
+    /// Bytes that were read. The first `seen` of them are already parsed.
     buffer: Vec<u8>,
     seen: usize,
     sequence: u8,
     out: Vec<u8>,
     tally: Option<Rc<Tally>>,
-    /// What was answered at the last login.
+    /// The challenge of the last login.
     challenge: Option<Challenge>,
     /// The types of the last result's columns.
     types: Vec<BinaryType>,
-    /// The same of the cursor that was opened last: its rows come without them.
+    /// The types of the columns of the last opened cursor, because fetched rows come without their types.
     cursor: Vec<BinaryType>,
-    /// What the server called this connection.
+    /// The connection id that the server gave.
     pub thread_id: u32,
 }
 
@@ -223,7 +223,7 @@ impl Client {
         self.authenticate(challenge, &credential).await
     }
 
-    /// Answers until the other side lets the client in or does not.
+    /// Answers challenges until the other side accepts or refuses the client.
     async fn authenticate(
         &mut self,
         mut challenge: Challenge,
@@ -271,13 +271,13 @@ impl Client {
         self.reply(false).await
     }
 
-    /// Puts a statement into what is sent with the next flush.
+    /// Adds a statement to the bytes of the next flush.
     pub fn queue(&mut self, text: &str) {
         self.count_sent();
         self.send(Command::QUERY, text.as_bytes());
     }
 
-    /// Writes what was queued.
+    /// Writes the queued bytes.
     ///
     /// # Errors
     /// The connection is broken.
@@ -289,7 +289,7 @@ impl Client {
         Ok(())
     }
 
-    /// Writes only the first bytes of what was queued.
+    /// Writes only the first `bytes` queued bytes.
     ///
     /// # Errors
     /// The connection is broken.
@@ -333,7 +333,7 @@ impl Client {
         self.reply_to_command(false).await
     }
 
-    /// Prepares a statement: its id, or an error.
+    /// Prepares a statement, and returns its id or the error.
     ///
     /// # Errors
     /// The connection is broken.
@@ -404,7 +404,7 @@ impl Client {
         self.reply(true).await
     }
 
-    /// Sends a statement that has the other side ask for a file: the file's name, or the error.
+    /// Sends a statement for which the other side asks for a file. Returns the file's name, or the error.
     ///
     /// # Errors
     /// The connection is broken, or something else comes back.
@@ -450,19 +450,19 @@ impl Client {
         self.flush().await
     }
 
-    /// Says goodbye.
+    /// Ends the session with COM_QUIT.
     pub async fn quit(mut self) {
         self.send(Command::QUIT, &[]);
-        // It leaves anyway.
+        // The client disconnects even if this write fails.
         let _ = self.flush().await;
     }
 
-    /// Leaves without a word; the other side sees a reset.
+    /// Disconnects without COM_QUIT. The other side sees a reset.
     pub fn vanish(self) {
         net::memory::MemoryStream::abort(Box::new(self.end));
     }
 
-    /// Its host is gone without a word, and is back after a time: the other side learns only then that the session is over.
+    /// Makes the client's host silent for a time. Only afterwards does the other side learn that the session is over.
     pub fn fall_silent(self, away: Duration) {
         self.end.fall_silent(away);
     }
@@ -484,7 +484,7 @@ impl Client {
         self.flush().await
     }
 
-    /// The next packet's payload; its sequence id is checked.
+    /// Reads the next packet's payload, and checks its sequence id.
     async fn packet(&mut self) -> Result<&[u8], Broken> {
         let held = self.hold(HEADER_BYTES).await?;
         let [a, b, c, d, ..] = *held else {
@@ -492,8 +492,8 @@ impl Client {
         };
         let header = Header::decode([a, b, c, d]);
         if header.sequence != self.sequence {
-            // A server that ends a session between two commands says so unasked, and a command may cross that.
-            // So may the answer to a login cross its end.
+            // A server that ends a session between two commands sends an error unasked, and a command of the client may
+            // cross that error. The answer to a login may cross the login's end in the same way.
             let is_farewell = header.sequence + 1 == self.sequence && self.sequence <= 2;
             if is_farewell {
                 return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
@@ -510,7 +510,7 @@ impl Client {
         Ok(&self.buffer[begin..begin + header.length])
     }
 
-    /// At least so many bytes that were not looked at.
+    /// Reads until `count` unparsed bytes are in the buffer.
     async fn hold(&mut self, count: usize) -> Result<&[u8], Broken> {
         if self.seen == self.buffer.len() {
             self.buffer.clear();
@@ -524,13 +524,13 @@ impl Client {
         Ok(&self.buffer[self.seen..])
     }
 
-    /// Whether the proxy has sent anything that no command has asked for.
+    /// Whether the proxy has sent bytes that answer no command.
     pub fn has_unasked(&self) -> bool {
         self.seen < self.buffer.len()
     }
 }
 
-/// What a client says to a challenge that has its password.
+/// Returns a client's answer to a challenge.
 fn answer_to(challenge: &Challenge, credential: &Credential) -> Result<Vec<u8>, NotIn> {
     let answer = challenge.answer(credential, Channel::keyless(Privacy::Open));
     let answer = answer.map_err(|_| NotIn::AskedInClear)?;

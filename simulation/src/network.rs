@@ -37,7 +37,7 @@ pub struct Weather {
     pub is_bytewise: bool,
     /// One connection in so many is reset at a byte that chance decides; 0: none.
     pub resets: u64,
-    /// Nothing passes, and nobody is told.
+    /// No bytes pass, and neither side sees an error.
     pub is_cut: bool,
 }
 
@@ -60,7 +60,7 @@ struct State {
 }
 
 impl Hosts {
-    /// A network without anybody.
+    /// Returns a network without listeners.
     pub fn new(dice: Dice) -> Rc<Self> {
         Rc::new(Self {
             state: RefCell::new(State {
@@ -79,17 +79,17 @@ impl Hosts {
         self.state.borrow_mut().acceptors.insert(address, acceptor);
     }
 
-    /// Nobody takes connections to `address` any more: they are refused.
+    /// Removes the listener of `address`: connections to it are refused.
     pub fn close(&self, address: SocketAddr) {
         self.state.borrow_mut().acceptors.remove(&address);
     }
 
-    /// The weather of all links that have none of their own.
+    /// Sets the weather of all links that have no weather of their own.
     pub fn set_fair_weather(&self, weather: Weather) {
         self.state.borrow_mut().fair = weather;
     }
 
-    /// The weather between two hosts, for connections from one to the other that exist, too.
+    /// Sets the weather of the link between two hosts, also for open connections.
     pub fn set_weather(&self, from: IpAddr, to: IpAddr, weather: Weather) {
         let mut state = self.state.borrow_mut();
         for connection in state.of_link(from, to) {
@@ -98,7 +98,7 @@ impl Hosts {
         state.weather.insert((from, to), weather);
     }
 
-    /// The weather between two hosts.
+    /// Returns the weather of the link between two hosts.
     pub fn weather(&self, from: IpAddr, to: IpAddr) -> Weather {
         self.state.borrow().weather_of(from, to)
     }
@@ -154,7 +154,7 @@ impl State {
     }
 }
 
-/// The network as one host sees it that connects.
+/// The network, seen from one host that connects.
 pub struct Host {
     /// The network.
     pub hosts: Rc<Hosts>,
@@ -182,7 +182,7 @@ impl Network for Host {
     }
 }
 
-/// A panic of another holder is the world's end anyway.
+/// Locks a mutex. If another holder has panicked, the world ends anyway.
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

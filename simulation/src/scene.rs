@@ -1,4 +1,4 @@
-//! Scenes: a proxy before one or more servers, and a test that says itself what its clients do, on the virtual clock.
+//! Scenes: a proxy before one or more servers, and a test that scripts its clients, on the virtual clock.
 //!
 //! ```text
 //!  test ──► TestClient ──► network ──► proxy (real) ──► network ──► server (a model)
@@ -38,11 +38,11 @@ const PASSWORD: &str = "app-password";
 /// A second account, which has the same password.
 pub const OTHER: &str = "other";
 
-/// So long the control plane may take until it knows all backends.
+/// The time that the control plane may take until it knows all backends.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How those statements begin with which the proxy asks a server for its variables and its position, or for what a client
-/// may still want to know of its last statement.
+/// The first words of statements that the proxy sends by itself: for a server's variables and position, and for the
+/// diagnostics of a client's last statement.
 const OWN_QUESTIONS: [&str; 3] = [
     "SELECT @@global.",
     "SELECT CONCAT_WS(',', @@global.",
@@ -53,18 +53,18 @@ const OWN_QUESTIONS: [&str; 3] = [
 /// seconds after it has begun.
 const SCENE_LIMIT: Duration = Duration::from_secs(3600);
 
-/// What the servers are to one another.
+/// The replication between the servers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
     /// A primary and its replicas, as the configuration says.
     Replicas,
-    /// The same; the configuration names no roles.
+    /// A primary and its replicas; the configuration names no roles.
     RolesToFind,
     /// Primaries that do not replicate one another.
     Primaries,
 }
 
-/// What a scene is made of.
+/// The setup of a scene.
 #[derive(Clone)]
 pub struct Setup {
     family: Family,
@@ -96,13 +96,13 @@ pub fn on_both(play: impl AsyncFn(Setup)) {
     }
 }
 
-/// Plays a scene on one family, for one of these reasons: the other one has no such thing, or asks clients for what they
-/// do not have here.
+/// Plays a scene on one family, because the other family lacks the feature, or asks clients for data that they do not
+/// have here.
 pub fn on(family: Family, play: impl AsyncFnOnce(Setup)) {
     on_virtual_clock(play(Setup::new(family)));
 }
 
-/// Runs on one thread and a clock that stands still while something is to be done.
+/// Runs a scene on one thread and a clock that stands still while a task can run.
 fn on_virtual_clock(scene: impl Future<Output = ()>) {
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -115,7 +115,7 @@ fn on_virtual_clock(scene: impl Future<Output = ()>) {
     });
 }
 
-/// Lets all happen that needs no time, and a little that does.
+/// Lets all other tasks run, and lets a little virtual time pass.
 pub async fn settle() {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
@@ -126,7 +126,7 @@ pub async fn pass(time: Duration) {
 }
 
 impl Setup {
-    /// One primary; pooled sessions that keep a connection for a statement.
+    /// Returns a setup of one primary, with pooled sessions that keep a connection for one statement.
     pub fn new(family: Family) -> Self {
         let defaults = [
             ("workers", "1"),
@@ -142,7 +142,7 @@ impl Setup {
             ("health.replication_interval", "\"200ms\""),
             ("health.timeout_connect", "\"2s\""),
             ("balance.learn_definitions", "false"),
-            // Statements are counted where somebody may ask for the counts.
+            // The proxy counts statements only if the HTTP listener is configured.
             ("http.address", "[]"),
             ("http.token", "\"a-token-that-nobody-uses\""),
         ];
@@ -171,21 +171,21 @@ impl Setup {
         self
     }
 
-    /// So many replicas behind the primary.
+    /// Sets the number of replicas.
     #[must_use]
     pub fn replicas(mut self, replicas: usize) -> Self {
         self.servers = 1 + replicas;
         self
     }
 
-    /// The configuration names no roles.
+    /// Leaves the roles out of the configuration, so that the proxy detects them.
     #[must_use]
     pub fn find_roles(mut self) -> Self {
         self.layout = Layout::RolesToFind;
         self
     }
 
-    /// So many primaries in all, which do not replicate one another.
+    /// Sets the number of primaries, which do not replicate one another.
     #[must_use]
     pub fn primaries(mut self, primaries: usize) -> Self {
         self.servers = primaries;
@@ -193,28 +193,28 @@ impl Setup {
         self
     }
 
-    /// A line of the table of the account [`APP`].
+    /// Adds a line to the table of the account [`APP`].
     #[must_use]
     pub fn account(mut self, line: &str) -> Self {
         let _ = writeln!(self.account, "{line}");
         self
     }
 
-    /// A line of the table of the second listener, to which [`Scene::client_on_second`] goes.
+    /// Adds a line to the table of the second listener, to which [`Scene::client_on_second`] connects.
     #[must_use]
     pub fn second_listener(mut self, line: &str) -> Self {
         let _ = writeln!(self.listener, "{line}");
         self
     }
 
-    /// The lines of a backend's table beside its address and its role; 0: the primary's.
+    /// Adds lines to the table of the backend with this number. Number 0 is the primary.
     #[must_use]
     pub fn backend(mut self, server: usize, lines: &str) -> Self {
         self.backends.insert(server, lines.to_owned());
         self
     }
 
-    /// Tables at the end of the configuration, such as `[[rule]]`.
+    /// Adds tables to the end of the configuration, such as `[[rule]]`.
     #[must_use]
     pub fn tables(mut self, text: &str) -> Self {
         self.tables.push_str(text);
@@ -222,7 +222,7 @@ impl Setup {
         self
     }
 
-    /// The configuration of the proxy.
+    /// Returns the configuration of the proxy.
     fn configuration(&self) -> String {
         let mut text = "listen = []\n".to_owned();
         let mut write = |line: &str| {
@@ -259,7 +259,7 @@ impl Setup {
         text
     }
 
-    /// Starts servers and the proxy, and plays. All sessions must be gone soon after it.
+    /// Starts servers and the proxy, and plays the scene. All sessions must end soon after it.
     pub async fn play(self, play: impl AsyncFnOnce(&Scene)) {
         let hosts = Hosts::new(Dice::new(1));
         let _network = use_network(Rc::new(Host {
@@ -319,7 +319,7 @@ impl Setup {
 }
 
 impl Scene {
-    /// The connections of the proxy break when the next statement begins that has this text. The statement is executed;
+    /// Resets the proxy's connections when the next statement with this text begins. The server executes the statement;
     /// its reply is lost.
     pub fn cut_at(&self, part: &str) {
         let hosts = Rc::clone(&self.hosts);
@@ -328,7 +328,7 @@ impl Scene {
         });
     }
 
-    /// The server crashes when the next statement begins that has this text. Its reply is lost.
+    /// Crashes the server when the next statement with this text begins. The reply is lost.
     pub fn crash_at(&self, part: &str) {
         let (hosts, servers) = (Rc::clone(&self.hosts), self.servers.clone());
         self.when(part, move |ran| {
@@ -337,7 +337,7 @@ impl Scene {
         });
     }
 
-    /// The server ends the next statement that has this text as KILL QUERY does.
+    /// Ends the next statement with this text as KILL QUERY does.
     pub fn kill_at(&self, part: &str) {
         let servers = self.servers.clone();
         self.when(part, move |ran| {
@@ -345,24 +345,24 @@ impl Scene {
         });
     }
 
-    /// Has something done when the next statement begins that has this text.
+    /// Calls `act` when the next statement with this text begins.
     pub fn when(&self, part: &str, act: impl FnOnce(&Ran) + 'static) {
         self.log.when(part, act);
     }
 
-    /// Whether no statement has come yet at which to cut, kill, or do something else.
+    /// Whether the statement of the last [`Self::cut_at`], [`Self::kill_at`] or [`Self::when`] has not come yet.
     pub fn is_uncut(&self) -> bool {
         self.log.is_due()
     }
 
-    /// The statements that servers have begun for clients' sessions since this was last asked, in order. Those of the
-    /// proxy's own that restore a session are among them, and those of its monitor are not.
+    /// Returns the statements that servers have begun for clients' sessions since the last call, in order. Statements
+    /// of the proxy that restore a session are among them; statements of its monitor are not.
     pub fn ran(&self) -> Vec<Ran> {
         self.log.take()
     }
 
-    /// The texts of these statements on one server, without what the proxy asks for itself; those of the other servers
-    /// are forgotten as well.
+    /// Returns the texts of these statements on one server, without the proxy's own questions. The call also discards
+    /// the statements of the other servers.
     pub fn texts(&self, server: usize) -> Vec<String> {
         let is_own = |text: &str| OWN_QUESTIONS.iter().any(|own| text.starts_with(own));
         let ran = self.ran().into_iter();
@@ -370,30 +370,30 @@ impl Scene {
         of_it.map(|ran| ran.text).collect()
     }
 
-    /// The numbers of the servers that have begun a statement with this text since anything was last asked.
+    /// Returns the numbers of the servers that have begun a statement with this text since the last such call.
     pub fn places(&self, part: &str) -> Vec<usize> {
         let ran = self.ran().into_iter();
         let of_it = ran.filter(|ran| ran.text.contains(part));
         of_it.map(|ran| ran.server).collect()
     }
 
-    /// What the proxy has counted of statements.
+    /// Returns the proxy's counts of statements.
     pub async fn counted(&self) -> Counted {
         Counted::of(&self.proxy.counts().await)
     }
 
-    /// A client of the account [`APP`].
+    /// Logs in a client of the account [`APP`].
     pub async fn client(&self) -> TestClient {
         self.client_of(APP).await
     }
 
-    /// A client of an account.
+    /// Logs in a client of an account.
     pub async fn client_of(&self, user: &str) -> TestClient {
         let client = self.log_in(user, PASSWORD, proxy_address(0, 0)).await;
         client.expect("the login succeeds")
     }
 
-    /// A client of the account [`APP`] on the second listener.
+    /// Logs in a client of the account [`APP`] on the second listener.
     pub async fn client_on_second(&self) -> TestClient {
         let client = self.log_in(APP, PASSWORD, proxy_address(0, 1)).await;
         client.expect("the login succeeds")
@@ -407,7 +407,7 @@ impl Scene {
         self.log_in(user, password, proxy_address(0, 0)).await
     }
 
-    /// A client with the right password that may not get in.
+    /// Logs in a client with the right password. The login may fail.
     ///
     /// # Errors
     /// Why the client is not in.
@@ -415,7 +415,7 @@ impl Scene {
         self.try_client(APP, PASSWORD).await
     }
 
-    /// A client of the account [`APP`] on the second listener that may not get in.
+    /// Logs in a client of the account [`APP`] on the second listener. The login may fail.
     ///
     /// # Errors
     /// Why the client is not in.
@@ -423,13 +423,13 @@ impl Scene {
         self.log_in(APP, PASSWORD, proxy_address(0, 1)).await
     }
 
-    /// An administrator on a connection to a server, without the proxy.
+    /// Returns an administrator's connection to a server, without the proxy.
     pub async fn root(&self, server: usize) -> TestClient {
         let root = self.log_in("root", "", server_address(server)).await;
         root.expect("the server takes administrators")
     }
 
-    /// Has other settings take effect, as a reload does.
+    /// Reloads the proxy with a changed setup.
     pub fn reload(&self, change: impl FnOnce(Setup) -> Setup) {
         let changed = change(self.setup.clone());
         let done = self.proxy.reload(&changed.configuration());

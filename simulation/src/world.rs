@@ -37,20 +37,20 @@ use setting::Setting;
 /// The longest that a world may last, in virtual time.
 const WORLD_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// What a world has come to.
+/// The outcome of a world.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its seed.
+    /// The world's seed.
     pub seed: u64,
-    /// Its kind.
+    /// The world's kind.
     pub kind: WorldKind,
-    /// Operations that it was to have.
+    /// The number of operations that the world was to have.
     pub operations: usize,
-    /// What was drawn.
+    /// The world's plan, as a text.
     pub plan: String,
     /// Statements that were answered.
     pub statements: u64,
-    /// How long it took, in virtual time.
+    /// The length of the run, in virtual time.
     pub virtual_time: Duration,
     /// Errors that were met and allowed, by their numbers.
     pub errors: Vec<(u16, u64)>,
@@ -63,7 +63,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Of a world whose thread has panicked outside of every task.
+    /// Returns the outcome of a world whose thread has panicked outside of every task.
     pub fn of_panic(kind: WorldKind, seed: u64, operations: usize) -> Self {
         Self {
             seed,
@@ -80,7 +80,7 @@ impl Outcome {
     }
 }
 
-/// Runs a world of so many operations; with `traces`, what has happened is told.
+/// Runs a world of so many operations. With `traces`, the outcome has the last events and a digest.
 pub fn run(kind: WorldKind, seed: u64, operations: usize, traces: bool) -> Outcome {
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -125,7 +125,7 @@ async fn live(kind: WorldKind, seed: u64, operations: usize, traces: bool) -> Ou
     }
 }
 
-/// Everybody acts until all operations are done.
+/// Runs the actors and the faults until all operations are done.
 async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice) {
     let each = operations.div_ceil(plan.clients);
     let actors: Vec<JoinHandle<()>> = (0..plan.clients)
@@ -161,7 +161,7 @@ async fn act(plan: &Plan, setting: &Setting, operations: usize, dice: &mut Dice)
     }
     for task in tasks {
         task.abort();
-        // It ends where it stands; what it has broken is mended next.
+        // The task ends at once. Its faults are repaired next.
         let _ = task.await;
     }
     chaos::calm(plan, &setting.in_reach());

@@ -1,14 +1,14 @@
-//! Worlds of fixed seeds, bounded in operations: each change runs the same.
+//! Worlds with fixed seeds and a fixed number of operations, so each change runs the same worlds.
 
 #![allow(clippy::unwrap_used)]
 
 use simulation::runs::{run_alone, run_traced};
 use simulation::world::{WORLDS, WorldKind};
 
-/// Seeds of each kind of world that each change runs.
+/// The seeds with which each change runs every kind of world.
 const SEEDS: std::ops::Range<u64> = 1..3;
 
-/// Operations of each of these worlds.
+/// The number of operations in each of these worlds.
 const OPERATIONS: usize = 1200;
 
 fn hold(kind: WorldKind, seed: u64, operations: usize) {
@@ -88,17 +88,17 @@ fn another_seed_is_another_world() {
     assert_ne!(one.digest, other.digest);
 }
 
-/// What the simulation has found, each with the seed that showed it.
+/// Faults that the simulation has found, each with the seed that showed it.
 mod found {
     use super::*;
 
-    /// A KILL QUERY of a session that logged in ended its login, and told the client that the proxy shuts down.
+    /// KILL QUERY of a session within its login ended the login, and the error said that the proxy shuts down.
     #[test]
     fn a_kill_of_a_statement_does_not_end_a_login() {
         hold(WorldKind::Rough, 100, 1500);
     }
 
-    /// SHOW WARNINGS was sent again elsewhere after its connection had broken, and was empty.
+    /// The proxy repeated SHOW WARNINGS on another connection after the first one had broken. The list was empty there.
     #[test]
     fn warnings_of_a_lost_connection_are_not_empty() {
         hold(WorldKind::Rough, 1, 1200);
@@ -106,34 +106,34 @@ mod found {
         hold(WorldKind::Rough, 102, 1500);
     }
 
-    /// A server that shut down refused a SHOW WARNINGS that another session had to send first on the connection. Then the
-    /// list was taken for empty.
+    /// A server that shut down refused a SHOW WARNINGS that another session had to send first on the connection. The
+    /// proxy then took the list for empty.
     #[test]
     fn warnings_that_a_server_no_longer_tells_are_not_empty() {
         hold(WorldKind::Links, 490_599_188, 4000);
     }
 
-    /// `pool.waiters_max` held for each kind of connection of an account, not for the account.
+    /// The proxy applied `pool.waiters_max` to each kind of connection of an account, and not to the account.
     #[test]
     fn only_so_many_sessions_of_an_account_wait() {
         hold(WorldKind::Links, 3, 1200);
     }
 
-    /// An error came in the place of the EOF packet behind the definitions, because the backend was disabled just then. The
-    /// model of a client did not look for one there.
+    /// An error took the place of the EOF packet after the definitions, because the backend was disabled at that
+    /// moment. The model of a client did not expect an error there.
     #[test]
     fn an_error_behind_definitions_is_an_error() {
         hold(WorldKind::Everything, 753_673_021, 4000);
     }
 
-    /// A statement behind a transaction that was cut off was answered with an error, and not counted.
+    /// The proxy answered a statement after a lost transaction with an error, but did not count the statement.
     #[test]
     fn statements_behind_a_cut_transaction_are_counted() {
         hold(WorldKind::Rough, 502, 1000);
     }
 
-    /// A transaction of which only BEGIN had run was to begin again before its next statement, and no backend was to be
-    /// had. That statement was answered with an error, and not counted.
+    /// A transaction with only a BEGIN had to begin again before its next statement, and no backend was available. The
+    /// proxy answered the statement with an error, but did not count the statement.
     #[test]
     fn statements_before_which_a_transaction_cannot_begin_again_are_counted() {
         hold(WorldKind::Pairs, 869_549_460, 2000);

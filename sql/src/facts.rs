@@ -225,19 +225,19 @@ pub struct Comment {
 /// The facts of a command. Reused for the next command.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// What it is.
+    /// The kind of the command's statement.
     pub kind: StatementKind,
     /// The statement behind EXPLAIN or ANALYZE.
     pub explained: Option<StatementKind>,
     /// The highest access of all its statements.
     pub access: Access,
-    /// What its result depends on.
+    /// The session state and server state that the command's result depends on.
     pub uses: Uses,
     /// The state of its session that it may change.
     pub effects: Effects,
     /// Properties of its text.
     pub marks: Marks,
-    /// What the proxy does not understand of it.
+    /// The parts of the command that the proxy does not understand.
     pub doubts: Doubts,
     /// Each of its statements, in order.
     pub statements: Vec<StatementFacts>,

@@ -69,7 +69,7 @@ fn different_dollar_tags_are_read_few_times() {
 
 #[test]
 fn a_long_name_is_read_few_times() {
-    // Each 0xa0 may belong to a UTF-8 character, so the name goes on behind it.
+    // Each 0xa0 may belong to a UTF-8 character, so the name continues after it.
     let text = [b"\xc3".as_slice(), &b"\xa0".repeat(LENGTH)].concat();
     assert_read_few_times("a name", &text);
 }

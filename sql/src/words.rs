@@ -667,7 +667,7 @@ mod tests {
                 Server::MySql(80_029),
                 false,
             ),
-            // What it would do is taken for true.
+            // The function has an effect, so it counts as built in even if the server is unknown.
             ("nextval", Server::Unknown, true),
         ] {
             let function = find_word(name.as_bytes()).function_for(server);

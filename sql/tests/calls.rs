@@ -8,7 +8,7 @@ const SERVERS: [Server; 3] = [
     Server::MariaDb(110_809),
 ];
 
-/// Arguments, by their number.
+/// Argument lists. The index is the number of arguments.
 const ARGUMENTS: [&str; 3] = ["()", "(1)", "(1, 1)"];
 
 /// A name and, for each server, whether a call of it may be a stored function's, by the number of arguments: with the
@@ -30,7 +30,7 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// Whether a statement is judged to call a function that is not built in.
+/// Whether the analysis reports that a statement calls a function that is not built in.
 fn may_be_stored(text: &str, flags: Flags) -> bool {
     facts(text.as_bytes(), flags)
         .marks

@@ -1,4 +1,4 @@
-//! The table of digests, and that digests are the same in every release.
+//! The table of digests, and a test that digests are equal in every release.
 
 use pilotfish_sql::{DIGEST_BYTES_MAX, Flags, digest};
 

@@ -1,8 +1,8 @@
-//! What a command runs, statement by statement, and what of it is not understood.
+//! The statements that a command executes, and the parts of a command that the analysis does not understand.
 
 use pilotfish_sql::{Charset, Doubts, Flags, Inside, PreparedTexts, StatementKind, facts};
 
-/// What the session of these tests has prepared.
+/// The prepared statements of the session in these tests.
 #[derive(Debug)]
 struct Prepared;
 
@@ -145,7 +145,7 @@ fn statements_that_are_not_understood_are_reported() {
     assert!(many("/**/DO 1;", 17).has(Doubts::MANY_COMMENTS));
     let names = format!("SELECT 1 FROM {}t", "t,".repeat(1024));
     assert!(inside(&names, Flags::default()).1.has(Doubts::MANY_NAMES));
-    // Nothing of these depends on what came before.
+    // The analysis of these statements does not depend on earlier statements.
     assert_eq!(
         inside("SET sql_mode = @x; SELECT 'a'", Flags::default()).1,
         Doubts::NONE

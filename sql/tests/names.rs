@@ -8,7 +8,7 @@ const SERVERS: [Server; 3] = [
     Server::MariaDb(110_809),
 ];
 
-/// What each server says of a statement, and the statement.
+/// The verdict of each server on a statement, and the statement.
 fn rows() -> impl Iterator<Item = ([&'static str; 3], &'static str)> {
     let lines = include_str!("names.tsv").lines();
     lines.filter(|line| !line.starts_with('#')).map(|line| {
@@ -20,7 +20,7 @@ fn rows() -> impl Iterator<Item = ([&'static str; 3], &'static str)> {
     })
 }
 
-/// Whether a statement is judged to name the table `secret`.
+/// Whether the facts of a statement name the table `secret`.
 fn names_secret(text: &str, server: Server) -> bool {
     let flags = Flags {
         server,

@@ -1,4 +1,4 @@
-//! What holds for any bytes, and for any statement in the tables.
+//! Properties of the analysis for any bytes, and for any statement in the tables.
 
 use pilotfish_sql::{
     Access, Analysis, Charset, Facts, FactsCache, Flags, Lexer, Marks, Schema, Server, Span,
@@ -31,7 +31,7 @@ fn any_flags() -> impl Strategy<Value = Flags> {
     )
 }
 
-/// Pieces that SQL is made of, whole and broken.
+/// Fragments of SQL, valid and broken.
 #[rustfmt::skip]
 const PIECES: &[&str] = &[
     "SELECT ", "FROM ", "t ", "`a``b` ", "'x;y' ", "'it''s' ", "\"z\" ", "'open", "1 ", "-1.5e3 ",
@@ -51,7 +51,7 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![bytes, pieces]
 }
 
-/// Pieces of statements about data, and other values in their places.
+/// Fragments of DML statements, each with a second version that has other values.
 const PIECES_WITH_VALUES: &[(&str, &str)] = &[
     ("1 ", "4711 "),
     ("22,", "3,"),
@@ -68,7 +68,7 @@ const PIECES_WITH_VALUES: &[(&str, &str)] = &[
     ("GET_LOCK(", "GET_LOCK("),
 ];
 
-/// Two statements about data that differ in values at most.
+/// Two DML statements that differ only in their values, if at all.
 fn alike() -> impl Strategy<Value = [String; 2]> {
     let any = prop::sample::select(PIECES).prop_map(|piece| (piece, piece));
     let pieces = prop_oneof![prop::sample::select(PIECES_WITH_VALUES), any];
@@ -83,7 +83,7 @@ fn is_inside(span: Span, text: &[u8]) -> bool {
     span.start <= span.end && span.end as usize <= text.len()
 }
 
-/// Whether every range that the facts tell lies in the text, and the parts behind one another.
+/// Asserts that every range in the facts lies inside the text, and that the parts follow one another.
 fn check(facts: &Facts, text: &[u8]) {
     let names = facts
         .mentions
@@ -191,7 +191,7 @@ proptest! {
         quote in prop::sample::select(vec!["'", "\"", "N'", "x'", "_utf8'", "@'"]),
         cut in 0usize..12
     ) {
-        // A string in front may be open: then the value is what follows it.
+        // The text before loses its quotes: after an open string the secret would not be a value.
         let text = format!("{}{quote}SECRET{quote}", before.concat().replace(['\'', '"', '`', '$'], ""));
         let value = "SECRET".len() + quote.len();
         let cut = text.len() - cut.min(value);
@@ -202,7 +202,7 @@ proptest! {
     }
 }
 
-/// The statements of the tables, as they are.
+/// The statements of the tables, unchanged.
 fn statements() -> impl Iterator<Item = String> {
     let tables = [
         include_str!("statements.tsv"),
@@ -324,7 +324,7 @@ const WITH_SECRETS: &[&str] = &[
     "CHANGE MASTER TO MASTER_PASSWORD = ?, MASTER_PORT = 1",
 ];
 
-/// What each secret contains.
+/// The text that each secret contains.
 const MARKER: &str = "Zq7";
 
 /// A secret as a literal of each form that the servers take.
@@ -375,7 +375,7 @@ proptest! {
         prop_assert!(!masked.contains(MARKER), "{text}\n{masked}");
         prop_assert!(!masked.contains("5a7137"), "{text}\n{masked}");
         prop_assert_eq!(masked.matches("'<secret>'").count(), template.matches('?').count());
-        // What is masked stays as it is.
+        // Masking a masked text changes nothing.
         prop_assert_eq!(&*mask_secrets(masked.as_bytes(), flags), masked.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! The table of rewritten statements, and what holds for any text.
+//! The table of rewritten statements, and properties of the rewriting for any text.
 
 use pilotfish_sql::{About, Answers, Charset, Flags, QUESTIONS_MAX, Server, Uses, facts, rewrite};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ const ANSWERS: Answers = Answers {
     error_count: Some(1),
 };
 
-/// What stands for the literals of [`ANSWERS`] in the table.
+/// The abbreviations in the table for the literals of [`ANSWERS`].
 const LITERALS: [(&str, &str); 8] = [
     ("CID", "CAST(0000000007 AS UNSIGNED)"),
     ("TID", "NULLIF(8|0,NULL)"),
@@ -61,7 +61,7 @@ fn left(uses: Uses) -> String {
     }
 }
 
-/// MySQL goes on warning of FOUND_ROWS(), which is never called.
+/// The expected text for a server. MySQL keeps a call of FOUND_ROWS(), which is never executed, for its warning.
 fn as_for(server: Server, expected: &str) -> String {
     const FOUND: &str = "ABS(CAST(-00000000000000000005 AS SIGNED))";
     match server {
@@ -192,7 +192,7 @@ fn more_questions_than_are_kept_are_left() {
     assert!(rewritten.left.has(Uses::ROW_COUNT));
 }
 
-/// A text and what it is rewritten to.
+/// A text and its rewritten form.
 #[derive(Clone, Debug)]
 struct Pair {
     old: String,
@@ -206,7 +206,7 @@ impl Pair {
         Self { old, new }
     }
 
-    /// Both texts in a frame: `{}` is where they go.
+    /// Puts both texts into a frame in the place of `{}`.
     fn within(&self, frame: &str) -> Self {
         Self {
             old: frame.replace("{}", &self.old),
@@ -263,7 +263,7 @@ fn any_operand() -> impl Strategy<Value = Pair> {
     ]
 }
 
-/// An expression, with queries inside.
+/// An expression, with subqueries inside.
 fn any_expression() -> impl Strategy<Value = Pair> {
     any_operand().prop_recursive(4, 12, 3, |inner| {
         let frames = [
@@ -297,7 +297,7 @@ fn any_expression() -> impl Strategy<Value = Pair> {
     })
 }
 
-/// An expression with or without a name, which it gets where it has none and is changed.
+/// An expression with or without an alias. If it has none and is rewritten, it gets its old text as its alias.
 fn any_column(of: impl Strategy<Value = Pair>) -> impl Strategy<Value = Pair> {
     let names = ["", "", " AS n", " n", " 'n m'", " AS `n``m`"];
     (of, prop::sample::select(names.to_vec())).prop_map(|(pair, name)| {
@@ -390,7 +390,7 @@ proptest! {
         let text = parts.concat();
         let questions = facts(&text, Flags::default()).questions;
         let Some(new) = rewrite(&text, Flags::default(), &ANSWERS).text else { return Ok(()) };
-        // What stands between questions is found in order, cut where names are put in.
+        // The bytes between questions appear in order, interrupted only where aliases are inserted.
         let mut rest = new.as_slice();
         for byte in text.iter().enumerate().filter_map(|(at, byte)| {
             let asked = questions.iter().any(|question| {

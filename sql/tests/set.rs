@@ -1,4 +1,4 @@
-//! The table of SETs: each assigns what was written down.
+//! The table of SET statements: each has the assignments that the table says.
 
 use pilotfish_sql::{
     Access, Assignment, Constancy, Effects, Flags, Scope, Server, Span, Target, Value, facts,

@@ -1,4 +1,4 @@
-//! The table of statements: each has the kind, access, facts and names that were written down.
+//! The table of statements: each has the kind, access and facts that the table says.
 
 use pilotfish_sql::{Facts, Flags, Mention, Role, Server, facts};
 

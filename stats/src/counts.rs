@@ -34,7 +34,7 @@ pub struct Ended {
 pub struct Counts {
     /// The number of statements.
     pub count: u64,
-    /// How many of them ended with an error.
+    /// The number of statements that ended with an error.
     pub errors: u64,
     /// Rows in their results.
     pub rows_sent: u64,

@@ -1,4 +1,4 @@
-//! What the data plane counts and keeps about statements: by each worker alone, in bounded memory, handed over when an
+//! The data plane's statistics about statements: kept by each worker alone, in bounded memory, handed over when an
 //! observer asks.
 //!
 //! ```text

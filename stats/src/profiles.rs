@@ -18,7 +18,7 @@ pub struct ProfileView {
     pub session: u32,
     /// `Query`, `Execute` or `Bulk execute`.
     pub command: &'static str,
-    /// What chose the statement: `chance`, `hint`, or the name of a rule.
+    /// The reason for the profile: `chance`, `hint`, or the name of a rule.
     pub chosen_by: Arc<str>,
     /// The account, in the servers' form.
     pub account: String,
@@ -48,9 +48,9 @@ pub struct ProfileView {
     pub status: Option<String>,
     /// Other answers: a JSON array.
     pub results: String,
-    /// How many statements the proxy sent for the profile.
+    /// The number of statements that the proxy sent for the profile.
     pub sent: u32,
-    /// How long those statements took.
+    /// The time that those statements took.
     pub cost: Duration,
 }
 

@@ -21,7 +21,7 @@ pub struct SeenDigest {
     pub user: String,
     /// The default schema of the session.
     pub schema: String,
-    /// How often it was sent.
+    /// The number of times that it was sent.
     pub count: u64,
 }
 

@@ -82,9 +82,9 @@ pub struct StatementStats {
     pub plan_share: Cell<(u32, u32)>,
     /// Limits how many EXPLAINs run at once; others wait for it.
     pub explaining: Semaphore,
-    /// How many statements are being explained.
+    /// The number of statements that are being explained.
     pub explaining_count: Cell<u32>,
-    /// How often the digests were emptied.
+    /// The number of times that the digests were emptied.
     pub emptied: Cell<u64>,
     /// The backends' names, by id.
     names: RefCell<Vec<Option<Arc<str>>>>,

@@ -76,7 +76,7 @@ impl Timing {
         }
     }
 
-    /// How long its backend took until the first part of the reply.
+    /// Returns the time from sending to the first part of the reply.
     pub fn first_byte(&self) -> Duration {
         self.begun.unwrap_or(self.ended).saturating_sub(self.left)
     }
@@ -107,12 +107,12 @@ impl Timing {
         (self.left, self.ended) = (left, ended);
     }
 
-    /// How long the command waited before it left.
+    /// Returns the time that the command waited before it was sent.
     pub fn waited(&self) -> Duration {
         self.left.saturating_sub(self.came)
     }
 
-    /// How long its backend took, up to the end of the reply.
+    /// Returns the time from sending to the end of the reply.
     pub fn taken(&self) -> Duration {
         self.ended.saturating_sub(self.left)
     }

@@ -2,8 +2,8 @@
 
 use crate::Malformed;
 
-/// `payload` begins with `items`, each a name and its length in bytes. Cut within an item, `decode`
-/// must name it; returns where the last item ends.
+/// `payload` begins with `items`, each a name and its length in bytes. If the payload is cut within an item,
+/// `decode` must name that item. Returns the offset where the last item ends.
 pub(crate) fn assert_named<'a, T>(
     payload: &'a [u8],
     items: &[(&'static str, usize)],

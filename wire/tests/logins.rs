@@ -1,4 +1,4 @@
-//! What real servers and their own clients said during login, read and written again.
+//! Login packets of real servers and their clients, decoded and encoded again.
 //!
 //! The files in `logins/` were captured by `cargo run -p pilotfish-e2e --example capture`.
 
@@ -8,7 +8,7 @@ use pilotfish_wire::auth::{AuthPacket, CACHING_SHA2_PASSWORD, MYSQL_NATIVE_PASSW
 use pilotfish_wire::reply::OkPacket;
 use pilotfish_wire::{Capabilities, Greeting, HandshakeResponse, Header, StatusFlags};
 
-/// One side's packet: its sequence id and payload.
+/// A packet of the client or the server: its sequence id and payload.
 #[derive(Debug)]
 struct Packet {
     of_client: bool,
@@ -121,7 +121,7 @@ fn the_dialogue_behind_the_response_is_understood() {
             let AuthPacket::MoreData(data) = read else {
                 panic!("{product}: {read:?}");
             };
-            // Full authentication is wanted; then comes the server's key.
+            // The server requests full authentication; then it sends its public key.
             assert!(data == [4] || data.starts_with(b"-----BEGIN PUBLIC KEY-----"));
         }
     }

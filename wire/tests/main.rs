@@ -1,4 +1,4 @@
-//! Packets of real servers and clients, read and written again.
+//! Packets of real servers and clients, decoded and encoded again.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod logins;

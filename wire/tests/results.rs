@@ -1,7 +1,7 @@
-//! Whole text results of real servers, taken apart and written again.
+//! Whole text results of real servers, decoded and encoded again.
 //!
-//! The files in `results/` hold the packets of each reply below its statement (`=`), once for each
-//! shape that capabilities give it.
+//! The files in `results/` hold the packets of each reply after its statement (`=`), once for each
+//! layout that the capabilities select.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const PRODUCTS: [&str; 3] = ["mariadb", "mariadb-11.8", "mysql-9.7"];
 struct Reply {
     capabilities: Capabilities,
     statement: String,
-    /// With their headers.
+    /// The packets of the reply, with their headers.
     packets: Vec<Vec<u8>>,
 }
 
@@ -50,7 +50,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// A reply taken apart.
+/// The decoded parts of a reply.
 struct Parts<'a> {
     columns: Vec<ColumnDefinition<'a>>,
     rows: Vec<Vec<Option<&'a [u8]>>>,

@@ -1,4 +1,4 @@
-//! What real servers tell of their sessions, read and written again.
+//! Session state changes of real servers, decoded and encoded again.
 //!
 //! The files in `session_track/` hold the OK packets of one session with every tracker on: `=` is the
 //! statement, `<` the last packet of its reply.
@@ -48,7 +48,7 @@ impl Session {
         &found.unwrap_or_else(|| panic!("{statement}")).1
     }
 
-    /// What the server told of a statement. MySQL tells of `statement_id` each time.
+    /// The changes that the server reported for a statement, without `statement_id`, which MySQL reports each time.
     fn changes(&self, statement: &str) -> Vec<Change<'_>> {
         let tail = OkTail::decode(self.payload(statement), self.capabilities).unwrap();
         let changes = tail.changes().map(Result::unwrap);
@@ -101,7 +101,7 @@ fn oks_are_written_as_they_were_read() {
                 tail.info,
                 changes.clone(),
             );
-            // MySQL can say that nothing is all that changed; we say that nothing did.
+            // MySQL may set the flag with an empty list of changes; the encoder then clears the flag.
             if payload.ends_with(&[0, 0]) && changes.is_empty() && payload.len() == 9 {
                 let status = ok.status.with(StatusFlags::SESSION_STATE_CHANGED, false);
                 assert_eq!(OkPacket::decode(&again), Ok(OkPacket { status, ..ok }));
@@ -142,7 +142,7 @@ fn the_tracked_schema_is_read() {
             changes,
             [Change::Schema(b"demo"), Change::StateChanged(true)]
         );
-        // A schema that is dropped under the session leaves it with none.
+        // If the session's schema is dropped, the session has no schema.
         let changes = session.changes("DROP DATABASE gone");
         assert!(
             changes.contains(&Change::Schema(b"")),

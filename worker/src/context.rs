@@ -1,4 +1,4 @@
-//! What workers need from outside: immutable snapshots to read, a channel for reports, and the
+//! The environment of the workers: immutable snapshots to read, a channel for reports, and the
 //! state that spans workers.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use stats::plans::store::Plans;
 use stats::process_start::ProcessStart;
 use stats::traces::Traces;
 
-/// What the data plane needs from outside; cheap to clone.
+/// The environment of the data plane; cheap to clone.
 #[derive(Clone)]
 pub struct DataPlaneContext {
     /// The current configuration.
@@ -33,7 +33,7 @@ pub struct DataPlaneContext {
     pub topology: watch::Receiver<Arc<Topology>>,
     /// The current accounts.
     pub accounts: watch::Receiver<Arc<Accounts>>,
-    /// What views, routines and triggers do, as far as the proxy knows.
+    /// The known effects of views, routines and triggers.
     pub definitions: watch::Receiver<Arc<Definitions>>,
     /// Sends reports to the control plane.
     pub reports: mpsc::UnboundedSender<Report>,

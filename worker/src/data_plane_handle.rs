@@ -1,5 +1,5 @@
-//! What other parts of the process may read of the data plane, and the few requests that they may
-//! make: a handle that keeps nothing running.
+//! The handle by which other parts of the process read the data plane and make a few requests. It keeps
+//! nothing running.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -65,7 +65,7 @@ impl DataPlaneHandle {
         self.shared.is_stopping.store(true, Ordering::Relaxed);
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.workers.count()
     }

@@ -363,8 +363,8 @@ mod tests {
         size_of::<F>()
     }
 
-    /// The sizes are those of the allocator's classes: a byte more, and each idle session takes the next class. A task takes
-    /// at most 176 bytes more than its future.
+    /// The sizes are those of the allocator's classes: one byte more, and each idle session takes the next class.
+    /// A task takes at most 176 bytes more than its future.
     #[test]
     fn the_memory_of_an_idle_session_fits_its_size_class() {
         let sizes = [

@@ -50,9 +50,9 @@ pub(crate) enum Message {
 pub(crate) struct Worker {
     /// The number of the worker, from 0.
     pub index: usize,
-    /// What sessions of every kind need.
+    /// The environment of sessions of every kind.
     pub relay: Rc<RelayEnv>,
-    /// What pooled sessions need.
+    /// The environment of pooled sessions.
     pub engine: Rc<EngineEnv>,
     pub plane_context: DataPlaneContext,
     pub shared: Arc<Shared>,

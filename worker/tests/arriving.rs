@@ -1,4 +1,4 @@
-//! Clients that arrive: whom the worker lets in, whom it refuses, and what it does with those who say nothing.
+//! Clients that connect: which the worker admits, which it refuses, and what it does with silent clients.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ fn a_client_that_does_not_answer_the_greeting_is_sent_away_and_its_backend_left_
         let (number, text) = app.receive_err().await;
         assert_eq!(number, 1159);
         assert!(text.contains("limits.timeout_login"), "{text}");
-        // A connection that is dropped here would count against the proxy's host.
+        // The server would count a connection that is dropped here against the proxy's host.
         let goodbye = db.receive().await;
         let goodbye = wire::HandshakeResponse::decode(&goodbye).unwrap();
         assert_eq!(goodbye.user, b"pilotfish says goodbye");
@@ -130,7 +130,7 @@ fn a_host_whose_logins_fail_in_a_row_is_blocked_before_a_backend_is_asked() {
     });
 }
 
-/// A world in which the network of the client is a load balancer's.
+/// A world in which the client's network belongs to a load balancer.
 fn balanced() -> World {
     let mut config = Config::default();
     config.proxy_protocol.trusted_networks = vec!["10.0.9.0/24".parse().unwrap()];

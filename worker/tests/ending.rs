@@ -1,4 +1,4 @@
-//! Sessions that end because the worker says so: killed, idle, left by their clients, stopped with the proxy.
+//! Sessions that the worker ends: killed, idle, disconnected by their clients, or stopped with the proxy.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn killed(why: KillReason) -> Report {
     }
 }
 
-/// Says a command that the server answers so.
+/// Sends a command, to which the server gives this reply.
 async fn exchange(app: &mut Peer, db: &mut Peer, command: &[u8], reply: &[u8]) {
     app.begin_at(0);
     app.send_payload(command).await;
@@ -49,7 +49,7 @@ fn a_session_is_killed_by_the_id_that_it_is_shown_with() {
         let handle = world.plane.handle().clone();
         let nobody = handle.kill(id + 1, KillScope::Connection).await;
         assert_eq!(nobody, Killed::Nobody);
-        // A statement of a relayed session is killed by the monitor, and there is none.
+        // The monitor kills statements of relayed sessions, and this test has no monitor.
         let statement = handle.kill(id, KillScope::Statement).await;
         assert!(matches!(statement, Killed::Impossible(_)), "{statement:?}");
         exchange(&mut app, &mut db, b"\x03DO 1", OK).await;

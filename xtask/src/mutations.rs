@@ -23,7 +23,7 @@ const SWITCH: &str = "FAULT";
 /// The environment variable that has the fault's name.
 const VARIABLE: &str = "PILOTFISH_FAULT";
 
-/// What each file with a fault gets.
+/// The code that is added to each file with a fault.
 const HAS_FAULT: &str = r#"
 fn has_fault(name: &str) -> bool {
     static NAME: std::sync::LazyLock<Option<String>> =
@@ -41,11 +41,11 @@ struct Mutation {
     fault: String,
 }
 
-/// What must find a fault.
+/// The check that must find a fault.
 enum Finder {
     /// Worlds of a kind, from the first seed on.
     World(String),
-    /// The scenes whose names begin so.
+    /// The scenes whose names begin with this text.
     Scene(String),
 }
 
@@ -55,7 +55,7 @@ struct Programs {
     scenes: PathBuf,
 }
 
-/// How a fault was found, or that it was not.
+/// The way in which a fault was found, or that it was not found.
 struct Tried {
     statements: String,
     seconds: f64,

@@ -1,4 +1,4 @@
-//! What clients write, from there to SQLite's result.
+//! Statements of clients, from their text to SQLite's result.
 
 #![allow(clippy::unwrap_used)]
 

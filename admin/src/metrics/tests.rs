@@ -1,4 +1,4 @@
-//! The metrics are of columns that are there, and the manual's list of them says what is written here.
+//! Every metric has an existing column, and the manual's list equals the metrics in this crate.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::registry;
 const BEGIN: &str =
     "<!-- The list is made by `cargo test -p pilotfish-admin` with PILOTFISH_WRITE=1. -->\n";
 
-/// A sentence about a family.
+/// The sentence about a metric family in the manual's list.
 fn about(family: &Family) -> String {
     let source = family.sources.first();
     let table = source.and_then(|it| registry::table(None, it.table));

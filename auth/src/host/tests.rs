@@ -8,7 +8,7 @@ fn tcp(address: &str, name: Option<&str>) -> Origin {
     Origin::tcp(address.parse().unwrap(), name.map(str::to_owned))
 }
 
-/// What needs a name; the rest was recorded from servers (`tests/hosts.rs`).
+/// Cases that need a host name; the other cases were recorded from servers (`tests/hosts.rs`).
 #[test]
 fn a_name_counts_where_names_are_asked_for() {
     use Names::{Resolved, Skipped};

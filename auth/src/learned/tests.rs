@@ -18,7 +18,7 @@ fn mariadb(json: &str) -> Account {
     learned(MARIADB, &row).unwrap().unwrap()
 }
 
-/// A row of `mysql.user`: plugin, hash, and what differs from the usual.
+/// A row of `mysql.user`: plugin, hash, and the columns that differ from the defaults.
 fn mysql(plugin: &str, stored: &str, others: &[(usize, Option<&str>)]) -> Account {
     let mut row = vec![
         Some("app"),
@@ -70,7 +70,7 @@ fn accounts_of_mariadb_are_learned() {
         (false, None)
     );
 
-    // As the installation makes it, with neither plugin nor password.
+    // The row that the installation makes, with neither plugin nor password.
     let root = mariadb(r#"{"access":18446744073709551615}"#);
     assert_eq!(verifiers(&root), [Verifier::Empty(Plugin::Native)]);
 
@@ -141,7 +141,7 @@ fn several_ways_are_learned_if_all_of_them_are_known() {
         LoginMethod::PassedThrough(reason)
     );
 
-    // Nobody behind a proxy has a user at the other end of the server's socket.
+    // A client behind a proxy has no operating system user on the server's socket.
     let socket = r#"{"plugin":"unix_socket"}"#;
     let or_socket = mariadb(&format!(r#"{{{native},"auth_or":[{{}},{socket}]}}"#));
     assert_eq!(verifiers(&or_socket).len(), 1);
@@ -231,7 +231,7 @@ fn attributes_of_mysql_are_understood() {
 
 #[test]
 fn an_invalid_hash_authenticates_no_client() {
-    // `mysql.sys` of MySQL, which is well formed, and MariaDB's root.
+    // The hash of MySQL's `mysql.sys`, which is well formed, and of MariaDB's root.
     for (plugin, stored) in [
         (
             "caching_sha2_password",

@@ -10,7 +10,7 @@ fn scramble() -> Scramble {
     Scramble::of_random(*b"abcdefghijklmnopqrst")
 }
 
-/// The client's side, by the other half of this crate.
+/// The client's side of the login, played by this crate's client code.
 struct Client {
     challenge: Challenge,
     credential: Credential,
@@ -50,7 +50,7 @@ impl Client {
         answer.unwrap().to_vec()
     }
 
-    /// The client asks for the key.
+    /// The client's channel, on which it requests the server's key.
     fn channel(&self) -> Channel<'static> {
         Channel {
             privacy: self.privacy,
@@ -59,7 +59,7 @@ impl Client {
     }
 }
 
-/// How a login ends, and the servers' packets on the way.
+/// The outcome of a login, and the number of packets that the server sends.
 fn exam(
     greeting: Plugin,
     verifiers: &[Verifier],
@@ -71,7 +71,7 @@ fn exam(
     (end.map_err(|(denial, _)| denial), packets)
 }
 
-/// The same with what a client has shown that was denied.
+/// Like [`exam`], but a denial also has the proof that the client has shown.
 fn sit(
     greeting: Plugin,
     verifiers: &[Verifier],
@@ -113,7 +113,7 @@ fn sit(
     }
 }
 
-/// What another judge says of what was shown.
+/// The verdict of a second judge on the proof that the client has shown.
 fn judged(shown: Shown, verifiers: &[Verifier]) -> Result<Passed, Denial> {
     let mut verdict = shown.judge(verifiers);
     loop {
@@ -234,7 +234,7 @@ fn a_password_that_is_held_saves_the_full_authentication() {
     let passed = end.unwrap();
     assert_eq!(packets, 0);
     assert_eq!(passed.payload, Some(vec![1, 3]));
-    // The account's password has changed since: what is held counts for nothing.
+    // The account's password has changed, so the held password does not count.
     let changed = [sha2("another")];
     let (end, packets) = exam(greeting, &changed, Some("secret"), "another", Privacy::Tls);
     assert_eq!((end.unwrap().payload, packets), (None, 1));
@@ -298,8 +298,8 @@ fn no_password_is_right_only_where_there_is_none() {
     }
 }
 
-/// What somebody outside can see of an exam that fails: each payload but for its random bytes, and
-/// which of the steps take long.
+/// The parts of a failed exam that a client can observe: each payload without its random bytes, and
+/// the steps that take long.
 fn seen(verifiers: Arc<[Verifier]>, privacy: Privacy) -> Vec<String> {
     let mut client = Client::new(Plugin::Native, "wrong", privacy);
     let answer = client
@@ -346,7 +346,7 @@ fn an_unknown_user_looks_like_a_wrong_password() {
         for privacy in PRIVACIES {
             let decoy = verifier.unknown([9; 32]);
             let known = seen(Arc::new([verifier.clone()]), privacy);
-            // The key of each OwnKey is another.
+            // Each `OwnKey` has a different key.
             let without_key = |seen: Vec<String>| -> Vec<String> {
                 seen.into_iter()
                     .filter(|it| !it.contains("PUBLIC KEY"))
@@ -386,7 +386,7 @@ fn an_account_without_a_verifier_authenticates_no_client() {
 }
 
 proptest! {
-    /// Whatever a client sends: no panic, an end within a few payloads, and nobody gets in.
+    /// For any bytes of a client, the exam does not panic, ends within a few payloads, and accepts nobody.
     #[test]
     fn rubbish_is_denied(
         which in 0usize..5,
@@ -443,7 +443,7 @@ proptest! {
         }
     }
 
-    /// A password is accepted where it is the account's, and nowhere else.
+    /// The exam accepts a password only if it is the account's password.
     #[test]
     fn only_the_right_password_is_accepted(
         right in "[ab]{0,3}",

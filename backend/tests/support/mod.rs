@@ -1,4 +1,4 @@
-//! A worker's pool before a server that takes every login and says OK to nearly everything.
+//! A worker's pool and a server that accepts every login and answers nearly every command with OK.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,15 +13,15 @@ use route::Report;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// A server that answers by itself, and what it has heard.
+/// A server that answers by itself and records the commands it receives.
 pub struct ScriptedServer {
-    /// What it was told: the text of each query, the name of each other command, by connection.
+    /// The received commands with their connection: the text of a query, the name of any other command.
     read: RefCell<Vec<(u32, String)>>,
     news: Notify,
     logins: Cell<u32>,
-    /// It greets with error 1040.
+    /// Whether the server greets with error 1040.
     pub is_full: Cell<bool>,
-    /// It answers queries with error 1053.
+    /// Whether the server answers queries with error 1053.
     pub shuts_down: Cell<bool>,
 }
 
@@ -44,12 +44,12 @@ impl ScriptedServer {
         server
     }
 
-    /// How many connections have logged in.
+    /// Returns the number of connections that have logged in.
     pub fn logins(&self) -> u32 {
         self.logins.get()
     }
 
-    /// Waits until a connection has said this.
+    /// Waits until a connection has sent this command; returns the connection's number.
     pub async fn hears(&self, text: &str) -> u32 {
         let read = async {
             loop {
@@ -103,14 +103,14 @@ impl ScriptedServer {
     }
 }
 
-/// A worker's pool, and what it leads to.
+/// A worker's pool and its server.
 pub struct World {
     pub server: Rc<ScriptedServer>,
     pub scene: PoolScene,
 }
 
 impl World {
-    /// One whose pool may have so many connections.
+    /// A world whose pool may have this number of connections.
     pub fn new(connections_max: u32) -> Self {
         let mut config = Config::default();
         config.pool.backend_connections_max = connections_max;
@@ -121,12 +121,12 @@ impl World {
         }
     }
 
-    /// The server is gone: connections to it are refused.
+    /// Stops the server: connections to it are refused.
     pub fn leave(&self) {
         self.scene.environment.network.close(&address(1).into());
     }
 
-    /// What the control plane was told last.
+    /// Returns the last report to the control plane.
     pub fn last_report(&self) -> Option<Report> {
         self.scene.environment.reports().pop()
     }

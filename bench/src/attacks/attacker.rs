@@ -1,4 +1,4 @@
-//! Those who attack, and the proxy that they attack.
+//! The attacking clients, and the proxy that they attack.
 
 use std::fs;
 use std::io;
@@ -18,13 +18,13 @@ use crate::run::process::version_line;
 /// Attackers at once: as many as the pool has connections.
 const ATTACKERS: usize = 100;
 
-/// Between two attempts of one.
+/// The pause between two attempts of one attacker.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The memory that the proxy may keep for its clients.
 const MEMORY_MAX: &str = "256MiB";
 
-/// What they do.
+/// The kind of attack.
 #[derive(Clone, Copy)]
 pub enum Attack {
     /// Compressed, each of 16 KB that would be 15 MiB; kept open.
@@ -36,7 +36,7 @@ pub enum Attack {
 }
 
 impl Attack {
-    /// In words.
+    /// Returns the attack's name in words.
     pub fn title(self) -> &'static str {
         match self {
             Self::HalfStatements => "100 compressed half statements",
@@ -46,11 +46,11 @@ impl Attack {
     }
 }
 
-/// Those who attack now.
+/// The attackers that run now.
 pub struct Attackers(JoinSet<()>);
 
 impl Attackers {
-    /// Starts them. If the proxy ends what one of them does, that one begins again.
+    /// Starts the attackers. If the proxy ends an attacker's session, the attacker begins again.
     pub fn start(attack: Attack, login: &Login) -> Self {
         let mut all = JoinSet::new();
         let login = Login {
@@ -78,7 +78,7 @@ impl Attackers {
         Self(all)
     }
 
-    /// Ends them.
+    /// Ends the attackers.
     pub async fn stop(mut self) {
         self.0.shutdown().await;
     }

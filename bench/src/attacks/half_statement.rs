@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::compressed::{STATEMENT_BYTES, log_in, query_frame};
 use crate::load::Target;
 
-/// What of the statement is sent.
+/// The number of bytes of the statement that the client sends.
 const SENT_BYTES: usize = 15 << 20;
 
 /// The compressed frame: 16 KB.

@@ -29,7 +29,7 @@ const ROUNDS: usize = 5;
 const WINDOW: Duration = Duration::from_secs(5);
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// Until an attack is at its height: transactions that are idle for three seconds may have to give way.
+/// The time until an attack has its full effect: transactions that are idle for three seconds may be ended.
 const BUILDS_UP: Duration = Duration::from_secs(6);
 
 const ATTACKS: [Attack; 3] = [
@@ -103,7 +103,7 @@ async fn measure(kind: Kind, attack: Attack) -> Result<u64> {
     Ok(errors)
 }
 
-/// What the well-behaved clients get.
+/// The outcome of the well-behaved clients.
 async fn look(address: SocketAddr) -> Result<Findings> {
     let times = (WARM_UP, WINDOW);
     generator::load(address, Workload::Point, CLIENTS, ROWS, times, &[]).await

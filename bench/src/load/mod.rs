@@ -24,7 +24,7 @@ pub use session::Session;
 pub use stream::connector;
 pub use workload::Workload;
 
-/// Where the sessions go and who they say they are. The account has no password.
+/// The address and the account of the sessions. The account has no password.
 #[derive(Clone)]
 pub struct Target {
     pub address: SocketAddr,
@@ -36,7 +36,7 @@ pub struct Target {
     pub eof: EofStyle,
     /// Rows of `sbtest1`, with ids from 1 on.
     pub table_rows: u64,
-    /// What sessions speak TLS with; none speak in clear.
+    /// The TLS settings of sessions. `None`: sessions use no TLS.
     pub tls: Option<TlsConnector>,
 }
 
@@ -60,19 +60,19 @@ pub struct Run {
     pub watched: Vec<Watched>,
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Findings {
     /// Length of the measured window in seconds.
     pub seconds: f64,
     /// Replies in the window; for `idle`, sessions opened.
     pub exchanges: u64,
-    /// Replies since the start, for whoever counts system calls.
+    /// Replies since the start, for tools that count system calls.
     pub exchanges_in_all: u64,
     pub per_second: f64,
     pub latency_us: Latency,
     pub errors: Errors,
-    /// What the slow sessions beside them got, where there are some.
+    /// The results of the slow sessions, if the load has any.
     #[serde(default)]
     pub beside: Option<Beside>,
     /// Use of each watched process, by its name.
@@ -86,7 +86,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// What the watched process of that name used.
+    /// Returns the use of the watched process with this name.
     pub fn used_by(&self, name: &str) -> Option<&Usage> {
         self.usage.iter().find(|usage| usage.name == name)
     }
@@ -103,7 +103,7 @@ pub struct Latency {
     pub mean: f64,
 }
 
-/// What slow sessions got in the window.
+/// The results of slow sessions in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
     /// Reads that take their time.
@@ -115,7 +115,7 @@ pub struct Beside {
 /// Exchanges that did not end with the right reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errors {
-    /// Replies to something else than what was asked.
+    /// Replies that do not match the statement.
     pub wrong: u64,
     /// ERR packets and broken connections.
     pub failed: u64,
@@ -125,7 +125,7 @@ pub struct Errors {
     /// load's own doing, not counted as errors.
     #[serde(default)]
     pub deadlocks: u64,
-    /// The first of them in words.
+    /// The first error in words.
     pub first: Option<String>,
 }
 
@@ -145,7 +145,7 @@ impl Errors {
         }
     }
 
-    /// So many sessions never got their reply.
+    /// Counts sessions that never got their reply.
     pub fn give_up(&mut self, sessions: u64) {
         self.unanswered += sessions;
         self.first
@@ -188,7 +188,7 @@ impl Failure {
     }
 }
 
-/// Has a server do one thing that has no result.
+/// Runs one statement without a result on a server.
 ///
 /// # Errors
 /// When it cannot be asked, or does not do it.

@@ -242,7 +242,7 @@ impl Session {
         self.exchange(RowFormat::Binary, expected).await
     }
 
-    /// Says goodbye and closes, as client libraries do.
+    /// Sends COM_QUIT and closes, as client libraries do.
     ///
     /// # Errors
     /// When the connection is broken already.
@@ -265,7 +265,7 @@ impl Session {
         }
     }
 
-    /// The reply is the expected one, and nothing follows it that nobody asked for.
+    /// Checks that the reply is the expected one, and that no unexpected bytes follow it.
     fn check(&mut self, taken: usize, reply: Reply, expected: Reply) -> Result<(), Failure> {
         if taken != self.input.len() {
             return Err(Failure::Malformed("bytes behind the reply"));
@@ -370,7 +370,7 @@ fn put_login(out: &mut Vec<u8>, capabilities: u32, target: &Target) {
     out.extend_from_slice(target.user.as_bytes());
     out.extend_from_slice(&[0, 0]); // end of the name, empty answer to the challenge
     out.extend_from_slice(target.schema.as_bytes());
-    // Whoever has a password is to be asked for it by a challenge of its own.
+    // If the account has a password, the server asks for it with another challenge.
     out.extend_from_slice(match target.password.is_empty() {
         true => b"\0mysql_native_password\0",
         false => b"\0asked_for_separately_\0",

@@ -18,7 +18,7 @@ pub enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// What sessions speak TLS with. It believes every certificate, and resumes no session, as most client libraries do.
+/// Returns the TLS settings of sessions. They accept every certificate and resume no session, as most client libraries.
 ///
 /// # Errors
 /// When TLS cannot be set up.

@@ -16,7 +16,7 @@ use crate::accounting::Sample;
 /// How long sessions may take to finish their last exchange.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between attempts of a session whose connection broke.
+/// The pause between two attempts of a session whose connection broke.
 const PAUSE_BROKEN: Duration = Duration::from_millis(10);
 
 /// After so many failures no more idle sessions are tried, nor after so many that got no reply.
@@ -26,7 +26,7 @@ const UNANSWERED_MAX: u64 = 2;
 /// How long idle sessions are left alone before memory is read.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// What all sessions of a run share.
+/// The state that all sessions of a run share.
 pub struct Shared {
     phase: Cell<Phase>,
     sessions_running: Cell<u64>,
@@ -160,7 +160,7 @@ async fn repeat(run: &Run, seed: usize, shared: &Shared) {
         .set(shared.sessions_running.get() - 1);
 }
 
-/// When a session asks next.
+/// The schedule of a session's statements.
 struct Turns {
     pace: Option<Duration>,
     at: tokio::time::Instant,

@@ -112,8 +112,8 @@ impl FromStr for Workload {
     }
 }
 
-/// What a proxy says to restore three variables. The values are the servers' usual ones, so that a
-/// server does the same whatever it was told before.
+/// The statement by which a proxy restores three variables. The values are the servers' usual ones, so that
+/// a server does the same work every time.
 const RESTORE: &str = "SET @@session.sql_mode='STRICT_TRANS_TABLES',\
     @@session.time_zone='+00:00',@@session.group_concat_max_len=1024";
 
@@ -174,7 +174,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gets ready for [`Self::once`], so that its time is the exchange's alone.
+    /// Prepares [`Self::once`], so that its time covers only the exchange.
     pub async fn ready(&mut self) -> Result<(), Failure> {
         if self.open.is_some() || self.workload.connects() {
             return Ok(());

@@ -27,17 +27,17 @@ const KEY_DIGITS: usize = 10;
 /// More than one write takes is sent from the shared rendering instead of being copied.
 const TAIL_COPIED_BYTES: usize = 16 * 1024;
 
-/// What became of a command.
+/// The outcome of a command.
 pub enum Answer {
     /// The whole reply is in the output.
     Written,
     /// The reply's beginning is in the output; this follows it.
     Continued(Rc<[u8]>),
-    /// The client said goodbye.
+    /// The client sent COM_QUIT.
     Goodbye,
 }
 
-/// What replies to one session have in common.
+/// The style of all replies to one session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Style {
     pub eof: EofStyle,
@@ -84,7 +84,7 @@ struct Rendering {
 #[derive(Default)]
 pub struct Canned {
     renderings: RefCell<HashMap<(Form, Style, u64), Rc<Rendering>>>,
-    /// Statements prepared so far, by everybody.
+    /// Statements that all sessions have prepared so far.
     prepared: Cell<u32>,
 }
 

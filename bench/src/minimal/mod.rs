@@ -45,7 +45,7 @@ pub async fn serve(listen: SocketAddr) -> io::Result<()> {
             loop {
                 let (stream, _) = listener.accept().await?;
                 let canned = Rc::clone(&canned);
-                // A client that leaves early is no fault of the backend's: nothing to report.
+                // An early disconnect of a client is no fault of the backend, so it is not reported.
                 task::spawn_local(async move { converse(stream, &canned).await });
             }
         })
@@ -79,7 +79,7 @@ async fn converse(mut stream: TcpStream, canned: &Canned) -> io::Result<()> {
     Ok(())
 }
 
-/// Accepts whoever logs in and learns how they want result sets to end.
+/// Accepts every login, and learns how the client wants result sets to end.
 async fn login(
     stream: &mut TcpStream,
     input: &mut Vec<u8>,

@@ -43,7 +43,7 @@ pub struct Chain {
     pub rounds: Vec<[Window; 3]>,
     /// How long a window was.
     pub window_seconds: u64,
-    /// How long it took behind the last window until all replicas had all.
+    /// The time after the last window until all replicas had all transactions.
     pub catches_up: f64,
 }
 
@@ -164,7 +164,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Lets those run that a way has, and stops the others.
+    /// Lets the servers of a way run, and stops the other servers.
     fn run_only(&self, way: Way) -> Result<()> {
         let signal = |runs: bool| if runs { Signal::CONT } else { Signal::STOP };
         kill_process(pid(&self.ordinary)?, signal(way == Way::Ordinary))?;
@@ -201,7 +201,7 @@ impl Site {
         })
     }
 
-    /// Lets all run until all have all; how long that takes.
+    /// Lets all servers run until each has all transactions, and returns how long that takes.
     async fn catch_up(&self) -> Result<f64> {
         self.run_only(Way::Chain)?;
         kill_process(pid(&self.ordinary)?, Signal::CONT)?;

@@ -47,7 +47,7 @@ struct Workload {
     /// Processor seconds of a proxy that follows, without relay files and with them.
     follow: f64,
     follow_relay: f64,
-    /// The same of telling all changes as JSON from the relay files.
+    /// Processor seconds of telling all changes as JSON from the relay files.
     json: f64,
     json_bytes: u64,
     /// The same of a proxy and of a server that follow and feed eight replicas, and of the primary meanwhile.
@@ -55,7 +55,7 @@ struct Workload {
     server: f64,
     primary_of_proxy: f64,
     primary_of_server: f64,
-    /// How long it took until all replicas had all.
+    /// The time until all replicas had all transactions.
     proxy_seconds: f64,
     server_seconds: f64,
 }

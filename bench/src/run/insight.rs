@@ -46,7 +46,7 @@ enum Counts {
     Digests,
 }
 
-/// A proxy of ours, and where it is looked into.
+/// A Pilotfish process, and the address of its views.
 struct Watching {
     process: Process,
     address: SocketAddr,
@@ -54,7 +54,7 @@ struct Watching {
     http: SocketAddr,
 }
 
-/// Everything, so many times over.
+/// Runs all measurements, in several rounds.
 ///
 /// # Errors
 /// When a proxy does not come up, or cannot be asked.
@@ -166,7 +166,7 @@ impl Watching {
         times: (Duration, Duration),
         looks: &mut Looks,
     ) -> Result<()> {
-        // What sessions, their connections and the first answer take is no digest's.
+        // The memory of sessions, of their connections and of the first answer is not counted for digests.
         self.load(backend, Workload::Point, times).await?;
         let mut admin = self.look_in().await?;
         admin.look(LOOK).await?;

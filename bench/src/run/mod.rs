@@ -42,7 +42,7 @@ const COUNT_AGAIN: Duration = Duration::from_millis(100);
 /// Files a process opens beside its sessions' sockets.
 const FILES_SPARE: u64 = 128;
 
-/// What a run shall do.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub quick: bool,
@@ -52,9 +52,9 @@ pub struct Settings {
     pub without: Vec<Kind>,
     /// Tables to fill; all if there are none.
     pub only: Vec<Table>,
-    /// Where the page, its plots and the results go.
+    /// The folder of the page, its plots and the results.
     pub out: PathBuf,
-    /// Where every single measurement goes.
+    /// The folder of every single measurement.
     pub raw: PathBuf,
 }
 
@@ -91,7 +91,7 @@ struct Bench {
     sysbench: Option<String>,
     /// Sockets that a process may have.
     sockets_max: u64,
-    /// All that was started lives here.
+    /// The folder of all processes that were started.
     folder: TempDir,
     started: Instant,
     window: Duration,
@@ -246,7 +246,7 @@ impl Bench {
         measurements: &mut Vec<Measurement>,
     ) -> Result<()> {
         for (number, step) in steps.iter().enumerate() {
-            // No way is always first, or always behind the same one.
+            // The order changes, so that no contestant always runs first or always after the same one.
             let shift = 1.min(ways.len());
             ways.rotate_left(shift);
             for way in ways.iter_mut().filter(|way| step.is_for(&way.name, round)) {

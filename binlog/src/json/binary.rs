@@ -226,7 +226,7 @@ fn length(reader: &mut Reader<'_>) -> Result<usize, Malformed> {
 mod tests {
     use super::*;
 
-    /// An array that has the value behind it so many times.
+    /// An array that refers to the value after it `count` times.
     fn array_of(count: u16, kind: u8, value: &[u8]) -> Vec<u8> {
         let head = 4 + 3 * count;
         let mut array = count.to_le_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Values that columns can have, and values that they cannot.
+//! Values that columns can store, and values that they cannot store.
 
 use crate::column::{Column, ColumnType};
 use crate::limits::Limits;
@@ -21,7 +21,7 @@ fn column(column_type: ColumnType, metadata: u16) -> Column {
     }
 }
 
-/// What a column has if this text is put into it.
+/// The value that a column has after this text is written to it.
 fn put(column: &Column, text: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::new();
     column.put_value(&mut bytes, text.as_bytes())?;

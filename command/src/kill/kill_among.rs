@@ -81,7 +81,7 @@ mod tests {
         let text = "DO 0; ".repeat(1_000);
         assert_eq!(read(&text), KillAmong::AsTheyAre);
         assert_eq!(read(&(text.clone() + "KILL 5")), KillAmong::Refused);
-        // It is not known to which of the statements the word belongs.
+        // The parser cannot tell to which statement the word belongs.
         assert_eq!(read(&(text + "DO 'kill'")), KillAmong::Refused);
     }
 }

@@ -7,7 +7,7 @@ use sql::{Flags, Kill, Killed};
 pub struct KillTarget {
     /// The id that the client has named.
     pub id: u32,
-    /// What ends: the session or its statement.
+    /// The target of the kill: the session or its statement.
     pub scope: KillScope,
 }
 

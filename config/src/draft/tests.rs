@@ -247,7 +247,7 @@ fn a_configuration_without_a_file_is_read_back_as_it_was() {
     assert_eq!(kept.sketch().unwrap(), config);
 }
 
-/// Edits of all kinds, some of which want to know what others before them have done.
+/// Edits of all kinds. Some of them depend on the result of earlier edits.
 fn many_edits() -> Vec<Edit> {
     let add = |list: &'static str, values: &[(&str, &str)], place| Edit::Add {
         list,

@@ -1,17 +1,17 @@
-//! Accounts, listeners and the pool: how they are read, what is a fault in them, what a reload does.
+//! Accounts, listeners and the pool: how the file is read, its faults, and the effect of a reload.
 
 use std::time::Duration;
 
 use super::{File, load, with_backend};
 use crate::*;
 
-/// SHA1(SHA1("secret")), as a grant table shows it; the form is all that counts here.
+/// SHA1(SHA1("secret")), as a grant table shows it; these tests use only its form.
 const NATIVE: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 /// 20 characters of salt and 43 of digest.
 const SHA2: &str = "$A$005$abcdefghij!(klmnopqr0123456789./ABCDEFGHIJKLMNOPQRSTUVWXYZabcde";
 const ED25519: &str = "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY";
 
-/// What is printed of a file's accounts, faults first, then warnings.
+/// The printed faults of a file, or its warnings if it has no faults.
 fn faults_or_warnings(text: &str) -> Vec<String> {
     let file = File::new(&with_backend(text))
         .with("secret", "hunter2\n")
@@ -115,7 +115,7 @@ fn hashes_are_distinguished_by_their_form() {
 
 #[test]
 fn a_hash_may_be_written_in_hexadecimal() {
-    // A salt has control characters more often than not.
+    // A salt often has control characters.
     let hash = SHA2.replace('(', "\u{1}");
     let digits: String = hash.bytes().map(|byte| format!("{byte:02X}")).collect();
     let config = load(&format!(
@@ -133,7 +133,7 @@ fn a_hash_may_be_written_in_hexadecimal() {
     }
 }
 
-/// Files, and the faults or warnings that are printed of each.
+/// Files, each with the faults or warnings that the proxy prints for it.
 const CASES: &[(&str, &[&str])] = &[
     (
         "[client_tls]\nmode = \"as_account\"",
@@ -214,7 +214,7 @@ const CASES: &[(&str, &[&str])] = &[
            password; hint: give account.backend_password",
         ],
     ),
-    // One user may have several hosts, written in any case.
+    // One user may have several hosts, in upper or lower case.
     (
         "[[account]]\nuser = \"app\"\npassword = \"p\"\n[[account]]\nuser = \"app\"\nhost = \"db\"\n\
          password = \"p\"\n[[account]]\nuser = \"App\"\npassword = \"p\"",
@@ -247,7 +247,7 @@ const CASES: &[(&str, &[&str])] = &[
            \"10.0.0.0/255.0.0.0\"; IPv6 goes into account.networks",
         ],
     ),
-    // TLS must be there to be demanded.
+    // A listener can require TLS only if TLS is configured.
     (
         "[client_tls]\nmode = \"off\"\n[[account]]\nuser = \"app\"\npassword = \"p\"\ntls = \"required\"",
         &[
@@ -341,7 +341,7 @@ const CASES: &[(&str, &[&str])] = &[
            \"statement\", \"kernel\", not \"pooled\"",
         ],
     ),
-    // Where clients go.
+    // Destinations of clients.
     (
         "[[listener]]\naddress = \":4050\"\nredirect = \"backend\"\n[[listener]]\naddress = \":4051\"\n\
          redirect = \"proxy2:4040\"",
@@ -443,7 +443,7 @@ fn ed25519_proves_a_client_but_serves_no_pool() {
     ] {
         assert_eq!(account(more, rest), [""; 0], "{more} {rest}");
     }
-    // The others yield what a backend's login needs, or the password once it is known.
+    // Other hashes are enough for a backend's login, or the proxy learns the password from a client's login.
     for hash in [NATIVE, SHA2] {
         let text = format!("[[account]]\nuser = \"app\"\nhash = \"{hash}\"");
         assert_eq!(faults_or_warnings(&text), [""; 0]);
@@ -533,7 +533,7 @@ fn accounts_and_listeners_come_go_and_change() {
         [&listeners[..], &accounts[..]].concat()
     );
 
-    // The next reload tells again of changes that need a restart.
+    // The next reload reports changes that need a restart again.
     let reloaded = old.reloaded(&new);
     assert_eq!(reloaded.listeners, old.listeners);
     assert_eq!(reloaded.configured_accounts, new.configured_accounts);

@@ -1,9 +1,9 @@
-//! Clusters: where a session goes, and what must not be said of them.
+//! Clusters: the destination of a session, and invalid settings of clusters.
 
 use super::File;
 use crate::*;
 
-/// Two clusters; `main` has both roles, `reports` a replica.
+/// Two clusters. `main` has both roles; `reports` has only a replica.
 const TWO: &str = "[[backend]]\naddress = \"p\"\n\
                    [[backend]]\naddress = \"r\"\nrole = \"replica\"\n\
                    [[backend]]\naddress = \"s\"\nrole = \"replica\"\ncluster = \"reports\"\n";

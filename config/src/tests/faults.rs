@@ -1,12 +1,12 @@
-//! What each fault says, and its line and column.
+//! The text, line and column of each fault.
 
 use super::{File, load_options, option};
 use crate::*;
 
-/// A backend, on lines that come last.
+/// A backend, appended as the last lines of a file.
 const BACKEND: &str = "\n[[backend]]\naddress = \"db1\"\n";
 
-/// Files with faults (each gets a backend below it), and what is printed.
+/// Files with faults (each gets a backend appended), and the printed faults.
 const CASES: &[(&str, &[&str])] = &[
     // Names.
     (
@@ -130,7 +130,7 @@ const CASES: &[(&str, &[&str])] = &[
         "[health]\ntimeout_connect = \"1ms\"",
         &["2:19: health.timeout_connect: must be from 10ms to 5m, not 1ms"],
     ),
-    // Addresses; each item of a list has its own place, columns count characters.
+    // Addresses. Each item of a list has its own location, and columns count characters.
     (
         "listen = [ # é\n  \":1\", \"é:1\", \":99999\"]",
         &[
@@ -204,7 +204,7 @@ const CASES: &[(&str, &[&str])] = &[
          (--read-only-backend), or set routing.replicas = \"any\"",
         ],
     ),
-    // What belongs together.
+    // Settings that depend on one another.
     (
         "pid_file = \"/none/p.pid\"",
         &["1:12: pid_file: there is no folder /none"],
@@ -272,7 +272,7 @@ const CASES: &[(&str, &[&str])] = &[
         "[health]\nmonitor_password = \"file:cert.pem\"",
         &["2:20: health.monitor_password: is of no use without health.monitor_user"],
     ),
-    // Syntax: what can still be read is checked as well, but for the broken lines.
+    // Syntax errors: all lines except the broken ones are checked as well.
     (
         "workers = 1\nworkers = 2",
         &["2:1: is no TOML: duplicate key"],
@@ -285,7 +285,7 @@ const CASES: &[(&str, &[&str])] = &[
             "4:10: log.format: must be one of \"text\", \"json\", not \"loud\"",
         ],
     ),
-    // All of them at once.
+    // All kinds of faults in one file.
     (
         "workers = 0x1_00\nlisten = 70000\n[limits]\nsessions_max = 0\nx = 1\n[log]\nlevel = 3",
         &[

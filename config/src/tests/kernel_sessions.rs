@@ -1,13 +1,13 @@
-//! Listeners with `session = "kernel"`: what is refused there.
+//! Listeners with `session = "kernel"`, and the settings that they refuse.
 
 use super::{File, load, with_backend};
 
-/// Without TLS of clients no warning is due.
+/// A listener that gives no warning if clients do not use TLS.
 const LISTENER: &str = "[[listener]]\naddress = \":4050\"\nrouting.session = \"kernel\"\n";
 const NO_STATEMENTS: &str =
     "needs statements, and the proxy sees none with routing.session = \"kernel\"";
 
-/// What is printed of a file, faults first, then warnings.
+/// The printed faults of a file, or its warnings if it has no faults.
 fn faults_or_warnings(text: &str) -> Vec<String> {
     let file = File::new(text).with("a.lua", "");
     match file.load() {
@@ -20,8 +20,8 @@ fn faults_or_warnings(text: &str) -> Vec<String> {
     }
 }
 
-/// The only thing that is printed of a listener with `more` below it, in a file with `before` above it; without its
-/// place.
+/// The only fault or warning of a file with `before`, the listener, and then `more`. The location is cut
+/// off.
 fn only(before: &str, more: &str) -> String {
     let off = match before.contains("[client_tls]") {
         true => "",

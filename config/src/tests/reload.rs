@@ -1,4 +1,4 @@
-//! What a reload says it changes, and what it does change.
+//! The changes that a reload reports, and the changes that it makes.
 
 use super::{File, load};
 use crate::setting::{Applies, settings};

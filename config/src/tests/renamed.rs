@@ -1,4 +1,4 @@
-//! Settings by the names that they had in the last version.
+//! Settings by the names that they had in earlier versions.
 
 use super::{File, with_backend};
 use crate::{Draft, Edit, new_name, renamed, setting};

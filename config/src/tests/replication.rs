@@ -1,4 +1,4 @@
-//! The streams of replication.
+//! Replication streams.
 
 use super::{File, load, with_backend};
 use crate::*;

@@ -1,4 +1,4 @@
-//! Settings that are gone.
+//! Settings that no longer exist.
 
 use super::{File, with_backend};
 

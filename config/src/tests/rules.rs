@@ -1,4 +1,4 @@
-//! Rules as the file has them: every setting, what each fault says, tests below them, reloads.
+//! Rules in the file: every setting, the text of each fault, tests of rules, reloads.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::{File, load, with_backend};
 use crate::setting::{RULE, RULE_TEST};
 use crate::*;
 
-/// A rule with every setting that goes with the others.
+/// A rule with all settings that can be combined.
 const FULL: &str = r#"
 listen = [":4050"]
 
@@ -210,7 +210,7 @@ fn every_setting_of_rules_and_tests_has_a_text() {
     );
 }
 
-/// Rules with faults (each gets a backend below it), and what is printed.
+/// Rules with faults (each gets a backend appended), and the printed faults.
 const CASES: &[(&str, &[&str])] = &[
     // Names and shapes.
     ("[[rule]]\n", &["1:1: rule.name: is missing from this rule"]),
@@ -295,7 +295,7 @@ const CASES: &[(&str, &[&str])] = &[
         "[[rule]]\nname = \"a\"\ndigest = \" \"\n",
         &["3:10: rule.digest: has an entry that is empty"],
     ),
-    // What is not there.
+    // References to objects that do not exist.
     (
         "[[rule]]\nname = \"a\"\nbackend = \"db2:3306\"\n",
         &["3:11: rule.backend: there is no backend \"db2:3306\"; hint: did you mean \"db1:3306\"?"],
@@ -320,7 +320,7 @@ const CASES: &[(&str, &[&str])] = &[
         "[[rule]]\nname = \"a\"\n[[rule.test]]\nstatement = \"SELECT 1\"\ncluster = \"x\"\n",
         &["5:11: rule.test.cluster: no backend is in cluster \"x\"; hint: there is \"main\""],
     ),
-    // What does not go together.
+    // Settings that exclude one another.
     (
         "[[backend]]\naddress = \"x\"\ncluster = \"y\"\n[[rule]]\nname = \"a\"\nbackend = \"x:3306\"\nrouting.cluster = \"main\"\n",
         &[

@@ -1,4 +1,4 @@
-//! Defaults, ranges, kinds of values, and the way back to TOML.
+//! Defaults, ranges, kinds of values, and the conversion back to TOML.
 
 use std::time::Duration;
 
@@ -244,7 +244,7 @@ fn no_worker_count_means_one_for_each_core() {
     assert_eq!(load("workers = 3").workers, 3);
 }
 
-/// A measure as the file writes it, in the plainest form its kind has.
+/// A number as the file writes it, in the simplest form of its kind.
 fn written(kind: ValueType, measure: i128) -> String {
     match kind {
         ValueType::Duration => format!("\"{measure}ms\""),
@@ -252,18 +252,18 @@ fn written(kind: ValueType, measure: i128) -> String {
     }
 }
 
-/// What a file with this one setting comes to: how it is shown, or how many faults it has.
+/// Loads a file with this one setting. Returns the setting as it is shown, or the faults.
 fn shown_when_set(setting: &Setting<Config>, value: &str) -> Result<String, Vec<String>> {
     let line = match setting.name.split_once('.') {
         Some((table, key)) => format!("[{table}]\n{key} = {value}"),
         None => format!("{} = {value}", setting.key),
     };
-    // Elsewhere it is tested that the longest probe interval is not below the shortest.
+    // Another test checks that the longest probe interval is not below the shortest one.
     let line = match setting.name {
         "health.probe_interval" => format!("{line}\nprobe_interval_max = \"1d\""),
         "balance.lag_max" => format!("{line}\n[health]\nmonitor_user = \"m\""),
         "health.probe_interval_max" => format!("{line}\nprobe_interval = \"50ms\""),
-        // And that what each worker keeps open is not above the limit.
+        // Another test checks that the connections which workers keep open do not exceed the limit.
         "pool.connections_min" => {
             format!("workers = 1000\n{line}\nbackend_connections_max = 1000000")
         }
@@ -462,7 +462,7 @@ fn addresses_to_listen_on_are_read_in_every_form() {
         "unix:p",
         "/",
     ] {
-        // A Unix socket's path of "/" is no fault of syntax; its folder's is found elsewhere.
+        // The path "/" of a Unix socket has valid syntax; a check elsewhere reports its folder.
         assert_eq!(
             text.parse::<ListenAddress>().is_err(),
             text != "/",
@@ -625,11 +625,11 @@ fn the_defaults_printed_and_read_are_the_defaults() {
     assert_eq!(differing, "[[backend]]\naddress = \"db1:3306\"\n");
 }
 
-/// A value for a setting that is not its default, as the command line writes it.
+/// A value for a setting, different from its default, in the form of the command line.
 fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
     let (least, most) = setting.traits.range;
     match (setting.name, setting.kind) {
-        // These need files, or one another.
+        // These settings need files, or depend on one another.
         (name, _) if name.contains("tls") || name.starts_with("health.probe") => {
             Just(String::new()).boxed()
         }
@@ -648,7 +648,7 @@ fn another_value(setting: &Setting<Config>) -> BoxedStrategy<String> {
             prop_oneof![Just("off".to_owned()), Just("true".to_owned())].boxed()
         }
         ("routing.cluster", _) => Just("main".to_owned()).boxed(),
-        // The kernel joins sessions of listeners only.
+        // The kernel can join only sessions of listeners.
         ("routing.session", _) => prop_oneof![
             Just("transparent".to_owned()),
             Just("transaction".to_owned())
@@ -709,7 +709,7 @@ proptest! {
     }
 }
 
-/// The texts of the manual's pages of settings.
+/// The texts of all pages of settings in the manual.
 pub(super) fn all_pages() -> String {
     let pages = manual::settings_pages().into_iter();
     pages.map(|page| page.text).collect()

@@ -1,4 +1,4 @@
-//! What follows from what, with time and chance as arguments.
+//! The backend set's decisions. Time and randomness are arguments.
 
 use config::BackendAddress;
 use route::Health;
@@ -49,7 +49,7 @@ fn plan(config: &Config) -> Plan {
     }
 }
 
-/// A backend set of backends nobody has seen yet.
+/// A backend set whose backends have not been probed yet.
 fn backend_set(config: &Config) -> BackendSet {
     let mut backend_set = BackendSet::new(1);
     backend_set.apply(&plan(config), at(0));
@@ -57,7 +57,7 @@ fn backend_set(config: &Config) -> BackendSet {
     backend_set
 }
 
-/// The tickets of the looks due at `now`.
+/// Begins what is due at `now`; returns the tickets of the probes.
 fn looks(backend_set: &mut BackendSet, now: Moment) -> Vec<Ticket> {
     let due = backend_set.begin_due(now).into_iter();
     due.filter(|(_, task)| matches!(task, Task::Look(_)))
@@ -65,7 +65,7 @@ fn looks(backend_set: &mut BackendSet, now: Moment) -> Vec<Ticket> {
         .collect()
 }
 
-/// A backend set of one backend that a look at 0 has seen well.
+/// A backend set with one backend, which a probe at time 0 has found up.
 fn well(config: &Config) -> (BackendSet, Ticket) {
     let mut backend_set = backend_set(config);
     let ticket = looks(&mut backend_set, at(0))[0];
@@ -74,7 +74,7 @@ fn well(config: &Config) -> (BackendSet, Ticket) {
     (backend_set, ticket)
 }
 
-/// The first backend's health in a snapshot that must be there.
+/// The first backend's health in the new snapshot. A snapshot must be pending.
 fn health(backend_set: &mut BackendSet) -> Health {
     backend_set.snapshot().expect("there was a change").backends[0]
         .health
@@ -174,7 +174,7 @@ fn a_backend_that_falls_again_soon_keeps_its_long_waits() {
         backend_set.note_probe(ticket, Ok(ProbeResult::Well), now);
     }
     assert!(waits.windows(2).all(|pair| pair[1] > pair[0]), "{waits:?}");
-    // After a long good time it begins with the first wait again.
+    // After a long time without faults, the backend starts with the shortest wait again.
     let later = now + config.health.probe_interval_max;
     backend_set.report(&connect_failed(ticket), later);
     assert!(backend_set.next_due().unwrap().since(later) <= config.health.probe_interval);
@@ -224,7 +224,7 @@ fn a_backend_that_does_not_answer_a_hints_look_is_down() {
     );
 }
 
-/// A backend whose host is a name, known to be at 10.9.9.9.
+/// A configuration with one backend whose host is a name. Tests resolve the name to 10.9.9.9.
 fn by_name() -> Config {
     let mut config = config(&["a"]);
     config.backends[0].address = BackendAddress::Tcp {
@@ -234,7 +234,7 @@ fn by_name() -> Config {
     config
 }
 
-/// Has the look-up that is due find this.
+/// Ends the due name resolution with this result.
 fn resolve_address(backend_set: &mut BackendSet, found: Result<Vec<Endpoint>, Failure>) {
     let due = backend_set.next_due().unwrap();
     let tasks = backend_set.begin_due(due);

@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// View `v` over a function `f` that writes a table.
+    /// A view `v` that calls a function `f`, which writes a table.
     fn view_that_writes(table: &str) -> Vec<Object> {
         let body = format!("BEGIN INSERT INTO {table} VALUES (1); RETURN 1; END");
         vec![

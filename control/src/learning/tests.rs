@@ -32,7 +32,7 @@ fn in_vain() -> Result<LoadedAccounts, LoadError> {
     })
 }
 
-/// Begins what is due, ends it at once.
+/// Begins the due attempt and ends it at once.
 fn attempt(learning: &mut Learning, outcome: &Result<LoadedAccounts, LoadError>, now: Moment) {
     let epoch = learning.begin(now).unwrap();
     assert!(matches!(
@@ -64,7 +64,7 @@ fn a_requested_account_is_learned_at_once_but_once_a_second_at_most() {
     assert_eq!(learning.next(), Some(at(9_000)));
 }
 
-/// What it reads may be older than the question.
+/// The attempt may have read the accounts before the request.
 #[test]
 fn a_question_during_an_attempt_makes_another() {
     let mut learning = learning();

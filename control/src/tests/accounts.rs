@@ -1,4 +1,4 @@
-//! Accounts learned from scripted backends: everything is awaited, nothing is slept for.
+//! Accounts learned from scripted backends. The tests wait for events, and never for a fixed time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::rows::Bounds;
 const ORIGIN: [u8; 4] = [10, 0, 0, 1];
 const HASH: &str = "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7";
 
-/// A MariaDB that has these accounts from everywhere, by mysql_native_password.
+/// A MariaDB server with these accounts for every host, by mysql_native_password.
 fn server(users: &[&str]) -> Script {
     let native =
         format!(r#"{{"plugin":"mysql_native_password","authentication_string":"{HASH}"}}"#);
@@ -47,7 +47,7 @@ fn particulars(skip_name_resolve: &str) -> Answer {
     Answer::rows(&[&[version, Some(skip_name_resolve), Some("monitor@10.%")]])
 }
 
-/// Learns when asked, and hardly ever otherwise.
+/// A configuration in which accounts are learned on request, and hardly ever otherwise.
 fn learning(from: &Scripted) -> Config {
     let mut config = monitored(from.address);
     config.health.monitor_interval = Duration::from_secs(3600);
@@ -56,7 +56,7 @@ fn learning(from: &Scripted) -> Config {
     config
 }
 
-/// The first snapshot that is as `wanted`.
+/// Waits for the first snapshot that is as `wanted`.
 async fn first(control: &Control, wanted: impl Fn(&Accounts) -> bool) -> Arc<Accounts> {
     let mut accounts: watch::Receiver<Arc<Accounts>> = control.accounts();
     let waiting = accounts.wait_for(|accounts| wanted(accounts));
@@ -123,7 +123,7 @@ async fn a_stranger_reported_is_looked_for_at_once() {
     assert_eq!(found(&last, "app"), "nobody");
 }
 
-/// Whoever waits for an attempt sees that it was made, and pools keep what they have.
+/// An attempt without news is published too, because sessions wait for it. Pools keep their accounts.
 #[tokio::test]
 async fn an_attempt_without_news_leaves_accounts_as_they_are() {
     let scripted = Scripted::start(server(&["app"])).await;
@@ -214,7 +214,7 @@ async fn a_row_that_is_not_understood_costs_only_its_own_account() {
     assert_eq!(treatment(b"role"), None);
 }
 
-/// What a query meets at a server that answers it so.
+/// Runs a query at a server that gives this answer. Returns the number of rows or the failure.
 async fn met(answer: Answer, bounds: Bounds) -> Result<usize, Failure> {
     let script = Script::Answers(vec![("SELECT", answer)]);
     let scripted = Scripted::start(script).await;
@@ -256,7 +256,7 @@ async fn a_result_set_is_read_to_its_end() {
     assert_eq!(met(one, ENOUGH).await, Ok(1));
 }
 
-/// A column without names, the end of the columns, and the header of a row that never comes.
+/// A column without names, the EOF after the columns, and the header of a row that never arrives.
 const HUGE_ROW: &[u8] = b"\x13\0\0\x02\0\0\0\0\0\0\x0c\0\0\0\0\0\0\0\0\0\0\0\0\
     \x05\0\0\x03\xfe\0\0\x02\0\xff\xff\xff\x04";
 
@@ -307,12 +307,12 @@ async fn malformed_result_sets_are_reported() {
     };
     let rows = |row: &[u8]| Answer::Rows(2, vec![row.to_vec()], EOF.to_vec());
     for answer in [
-        // OK, a request for a local file, no columns, more than anybody asked for.
+        // OK, a request for a local file, no columns, and more columns than were asked for.
         packet(&[0, 0, 0, 2, 0, 0, 0]),
         packet(b"\xfb/etc/passwd"),
         packet(&[]),
         packet(&[0xfc, 0xff, 0xff]),
-        // Another sequence id; a row of one value, of three, one that ends in a value, a huge one.
+        // A wrong sequence id; rows with one value, with three, and with a truncated value; a huge row.
         Answer::Bytes(b"\x01\0\0\x07\x01".to_vec()),
         rows(b"\x01a"),
         rows(b"\x01a\x01b\x01c"),

@@ -1,4 +1,4 @@
-//! Clients that log in to a server which is in no configuration.
+//! Clients that log in to a server which no configuration names.
 
 use std::net::SocketAddr;
 
@@ -26,7 +26,7 @@ fn options(address: SocketAddr) -> ClientOptions {
     }
 }
 
-/// Why a client cannot log in to a server that does this.
+/// The error of a client's login to a server with this script.
 async fn refused(script: Script) -> ClientError {
     let scripted = Scripted::start(script).await;
     let connected = BackendClient::connect(&options(scripted.address), &Entropy::seeded(7)).await;

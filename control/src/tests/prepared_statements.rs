@@ -1,4 +1,4 @@
-//! Dialogues of a client's prepared statements with a server that answers by script, over a stream in this process.
+//! A client's prepared statements with a scripted server, over a stream in this process.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use wire::bound_values::BoundValue;
@@ -19,7 +19,7 @@ const ENOUGH: ResultBounds = ResultBounds {
 /// The server's id of the statement.
 const STATEMENT: u32 = 0x0102_0304;
 
-/// The server's side of a connection. What it is asked waits in the stream, so that one task plays both sides.
+/// The server's end of a connection. Commands wait in the stream, so one task can play both ends.
 struct FarEnd(DuplexStream);
 
 impl FarEnd {
@@ -28,18 +28,18 @@ impl FarEnd {
         (BackendClient::over(near, "8.4.0-scripted"), Self(far))
     }
 
-    /// What it says next, before it is asked.
+    /// Writes the server's next reply before the command arrives.
     async fn say(&mut self, packets: &[u8]) {
         self.0.write_all(packets).await.unwrap();
     }
 
-    /// Its last words; it goes on listening.
+    /// Writes the server's last reply and closes the sending side. The server still reads.
     async fn say_and_end(&mut self, packets: &[u8]) {
         self.say(packets).await;
         self.0.shutdown().await.unwrap();
     }
 
-    /// What it has been asked: a command's payload.
+    /// Reads the payload of the client's next command.
     async fn asked(&mut self) -> Vec<u8> {
         let mut header = [0; HEADER_BYTES];
         self.0.read_exact(&mut header).await.unwrap();
@@ -48,7 +48,7 @@ impl FarEnd {
         payload
     }
 
-    /// The bytes of all that it has been asked and has not read, once the client is gone.
+    /// Reads all remaining bytes of the client after the client has disconnected.
     async fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         self.0.read_to_end(&mut rest).await.unwrap();
@@ -60,7 +60,7 @@ fn column(name: &'static [u8], kind: ColumnType) -> ColumnDefinition<'static> {
     ColumnDefinition::new(name, kind, ColumnDefinition::BINARY_COLLATION, 20)
 }
 
-/// The reply to COM_STMT_PREPARE, of a statement with so many placeholders and columns.
+/// The reply to COM_STMT_PREPARE for a statement with so many placeholders and columns.
 fn prepared(placeholders: u16, columns: u16) -> Vec<u8> {
     let head = PrepareOk {
         statement_id: STATEMENT,
@@ -104,7 +104,7 @@ fn error(number: u16, text: &str) -> Vec<u8> {
     packets(&[payload])
 }
 
-/// A client whose statement has been prepared, and the server, which has heard that.
+/// A client with a prepared statement, and the server, which has read the COM_STMT_PREPARE.
 async fn with_statement(placeholders: u16) -> (BackendClient, FarEnd, PreparedStatement) {
     let (mut client, mut server) = FarEnd::connected();
     server.say(&prepared(placeholders, 2)).await;
@@ -113,14 +113,14 @@ async fn with_statement(placeholders: u16) -> (BackendClient, FarEnd, PreparedSt
     (client, server, statement)
 }
 
-/// Executes a statement without placeholders, to which the server answers so.
+/// Executes a statement without placeholders. The server gives this answer.
 async fn answered(answer: &[u8]) -> Result<StatementResult, ClientError> {
     let (mut client, mut server, statement) = with_statement(0).await;
     server.say(answer).await;
     client.execute(&statement, &[], ENOUGH).await
 }
 
-/// Rows of a number, which has no sign, and a text.
+/// Binary rows with two columns: an unsigned number and a text.
 fn rows(rows: &[(Option<u64>, Option<&str>)]) -> Vec<u8> {
     let mut number = column(b"number", ColumnType::LONGLONG);
     number.flags = ColumnDefinition::UNSIGNED;
@@ -224,7 +224,7 @@ async fn more_rows_than_fit_are_refused() {
     assert!(answered(&rows(&many[1..])).await.is_ok());
 }
 
-/// A server that ends a reply anywhere, or says something else, causes an error, and no panic.
+/// A reply that is cut anywhere, or that has another form, causes an error and no panic.
 #[tokio::test]
 async fn a_reply_that_is_cut_or_is_none_is_an_error() {
     let whole = prepared(2, 1);
@@ -234,7 +234,7 @@ async fn a_reply_that_is_cut_or_is_none_is_an_error() {
         assert!(client.prepare("SELECT ?, ?").await.is_err(), "{cut}");
     }
     for answer in [
-        // An answer with another first byte, a definition in the place of their end, a request for a file.
+        // An answer with another first byte, a definition in place of the EOF, a request for a file.
         packets(&[b"\x01".to_vec()]),
         packets(&[
             vec![0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],

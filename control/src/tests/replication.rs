@@ -1,4 +1,4 @@
-//! Scripted backends that are asked about replication: everything is awaited, nothing is slept for.
+//! Scripted backends with answers about replication. The tests wait for events, and never for a fixed time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::login::{Access, Destination};
 use crate::monitor_connection::ask;
 
-/// Asked every few milliseconds; looked at hardly ever.
+/// A configuration with questions every few milliseconds, and hardly any probes.
 fn asking(scripted: &Scripted) -> Config {
     let mut config = monitored(scripted.address);
     config.backends[0].role = config::Role::Auto;
@@ -23,7 +23,7 @@ fn asking(scripted: &Scripted) -> Config {
     config
 }
 
-/// What a MySQL server tells of itself.
+/// A MySQL server's answer about its variables.
 fn particulars(read_only: &'static str) -> Answer {
     particulars_with(read_only, "1", "ON")
 }
@@ -46,7 +46,7 @@ fn particulars_with(
 
 const GTIDS: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5";
 
-/// What a replica tells of its replication.
+/// A replica's answer about its replication.
 fn replica(running: &'static str, behind: Option<&'static str>) -> Answer {
     Answer::Row(vec![
         ("Replica_IO_Running", Some("Yes")),
@@ -63,12 +63,12 @@ fn answers(particulars: Answer, status: Answer) -> Script {
     ])
 }
 
-/// It follows nobody.
+/// The answer of a server that follows no source.
 fn alone() -> Answer {
     Answer::Rows(4, Vec::new(), EOF.to_vec())
 }
 
-/// Starts the control plane, which waits for what the backends answer: beside them.
+/// Starts the control plane on another thread, because the start waits for the answers of the backends.
 async fn begun(config: &Config) -> (Control, watch::Receiver<Arc<Topology>>) {
     let config = config.clone();
     let starting = tokio::task::spawn_blocking(move || start(&config));
@@ -104,7 +104,7 @@ async fn the_first_snapshot_has_roles_and_all_else_that_a_backend_tells() {
     assert_eq!(backend.standing.lag(), Lag::Unknown);
 }
 
-/// Or whoever writes would be taken for having written nothing.
+/// If this primary had a position, a session that wrote would count as a session without writes.
 #[tokio::test]
 async fn a_primary_whose_writes_have_no_gtids_has_no_position() {
     for (log_bin, gtid_mode) in [("0", "ON"), ("1", "OFF"), ("1", "OFF_PERMISSIVE")] {
@@ -143,7 +143,7 @@ async fn a_later_answer_of_a_backend_replaces_the_earlier_one() {
     let (control, mut topology) = begun(&config).await;
     scripted.play(answers(particulars("1"), replica("No", None)));
     scripted.meets(|met| is_statement(met, "SHOW")).await;
-    // Another configuration is another way to log in.
+    // The new configuration makes the proxy log in again.
     control.reconfigure(Arc::new(config)).unwrap();
     let backend = seen(&mut topology, |b| b.role == Some(Role::Replica)).await;
     assert_eq!(backend.monitored.writes, Writes::Refused);
@@ -188,8 +188,8 @@ async fn a_server_that_hangs_is_not_asked_over_more_and_more_connections() {
     assert_eq!(questions.count(), 1);
 }
 
-/// Rows and other bytes that no server should send, and none of which may stop the proxy, or be
-/// believed.
+/// Invalid rows and other bytes from a server. The proxy must survive each of these answers, and must not
+/// believe any of them.
 fn hostile() -> Vec<Answer> {
     let packets = |payloads: &[&[u8]]| {
         let mut bytes = Vec::new();

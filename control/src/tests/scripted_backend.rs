@@ -1,5 +1,5 @@
-//! A scripted backend on loopback, for tests: what it says to whoever connects can be changed at
-//! any time, and what it meets can be awaited.
+//! A scripted backend on loopback, for tests. A test can change its script at any time, and can wait
+//! for the events that the backend observes.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,41 +13,41 @@ use wire::handshake::{HandshakeResponse, SSL_REQUEST_BYTES};
 use wire::write::{put_lenenc_bytes, put_packets};
 use wire::{Capabilities, ErrPacket, Greeting, HEADER_BYTES, Header, StatusFlags};
 
-/// What it does with a connection.
+/// The backend's behaviour on a connection.
 #[derive(Clone)]
 pub(crate) enum Script {
-    /// Accepts and never says a word, as a stopped server does.
+    /// Accepts the connection and sends nothing, as a stopped server does.
     Silence,
-    /// Says these bytes.
+    /// Sends these bytes.
     Bytes(Vec<u8>),
-    /// Says this instead of a greeting.
+    /// Sends this error instead of a greeting.
     Err(u16, &'static str),
-    /// Greets, and answers every login with this error.
+    /// Sends a greeting, and answers every login with this error.
     Refuse(u16, &'static str),
-    /// Greets, lets everybody in and answers OK to every statement.
+    /// Sends a greeting, accepts every login and answers OK to every statement.
     Welcome,
-    /// As [`Script::Welcome`], but a PROXY header comes first, of 16 bytes.
+    /// As [`Script::Welcome`], after a PROXY header of 16 bytes.
     WelcomeBehindProxy,
     /// As [`Script::Welcome`], over TLS only.
     WelcomeOverTls(TlsAcceptor),
-    /// Lets everybody in, and answers every statement with this error.
+    /// Accepts every login, and answers every statement with this error.
     Sick(u16, &'static str),
-    /// Lets everybody in, and answers a statement that begins so with this, others with OK.
+    /// Accepts every login, and answers statements that begin with these texts with these answers, others with OK.
     Answers(Vec<(&'static str, Answer)>),
 }
 
-/// What comes of a statement.
+/// The answer to a statement.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    /// Rows of this many columns, and whatever payload comes after the last.
+    /// Rows with this many columns, and any payload after the last row.
     Rows(usize, Vec<Vec<u8>>, Vec<u8>),
     /// A row of one value for each of these columns.
     Row(Vec<(&'static str, Option<&'static str>)>),
     /// An error.
     Err(u16, &'static str),
-    /// Nothing, ever.
+    /// No answer.
     Silence,
-    /// These bytes as they are, and no more.
+    /// These bytes unchanged, and nothing after them.
     Bytes(Vec<u8>),
 }
 
@@ -104,13 +104,13 @@ fn put_table(bytes: &mut Vec<u8>, names: &[&str], rows: &[Vec<u8>], end: &[u8]) 
     }
 }
 
-/// Ends columns, and rows.
+/// The packet that ends columns, and that ends rows.
 pub(crate) const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
 
-/// A server that is well, to whoever has no account there.
+/// A healthy server that refuses the login of an unknown account.
 pub(crate) const STRICT: Script = Script::Refuse(1045, "Access denied");
 
-/// What it met.
+/// An event that the backend observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Met {
     Header(Vec<u8>),
@@ -118,9 +118,9 @@ pub(crate) enum Met {
     Login(String),
     Statement(String),
     Quit,
-    /// The connection was closed when nothing was owed by either side.
+    /// The client closed the connection while no answer was pending.
     Closed,
-    /// The connection was closed in the middle of a login.
+    /// The client closed the connection during a login.
     Broken,
 }
 
@@ -136,7 +136,7 @@ impl Scripted {
         Scripted::start_at("127.0.0.1:0".parse().unwrap(), script).await
     }
 
-    /// An address that nobody listens at, for a while at least.
+    /// An address without a listener. Another process may take it later.
     pub(crate) async fn free_address() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap()
@@ -167,12 +167,12 @@ impl Scripted {
         }
     }
 
-    /// For connections from now on.
+    /// Sets the script of connections from now on.
     pub(crate) fn play(&self, script: Script) {
         *self.script.lock().unwrap() = script;
     }
 
-    /// The next thing met that `wanted` says yes to.
+    /// Waits for the next event for which `wanted` returns true.
     pub(crate) async fn meets(&mut self, wanted: impl Fn(&Met) -> bool) -> Met {
         loop {
             let met = self.met.recv().await.unwrap();
@@ -201,7 +201,7 @@ async fn play(
         }
         Script::Bytes(bytes) => {
             stream.write_all(&bytes).await.ok()?;
-            // Until the other side has had enough.
+            // Waits until the other side sends a byte or closes the connection.
             let _ = stream.read_u8().await;
             Some(Met::Closed)
         }

@@ -52,7 +52,7 @@ impl Gate {
         let mut state = self.locked();
         state.is_closed = true;
         for stream in state.streams.drain(..) {
-            // A client may have gone by itself.
+            // The client may have closed its connection already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

@@ -26,8 +26,8 @@ pub struct Kafka {
 }
 
 impl Kafka {
-    /// Starts a broker without topics. It makes the topics that are asked for. None: `clients/provision.sh` could not
-    /// fetch one.
+    /// Starts a broker without topics. The broker makes a topic when a client asks for it. None: `clients/provision.sh`
+    /// could not fetch the broker.
     pub fn start() -> Option<Self> {
         let root = cache().join("clients/kafka");
         if !root.join("recipe").exists() {
@@ -83,12 +83,12 @@ impl Kafka {
         });
     }
 
-    /// Where clients reach it.
+    /// The address of the broker for clients.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.gate.port)
     }
 
-    /// Where clients reach it over TLS, with a login.
+    /// The address of the broker for clients that use TLS and log in.
     pub fn secure_address(&self) -> String {
         format!("127.0.0.1:{}", self.secure_port)
     }
@@ -109,7 +109,7 @@ impl Kafka {
     }
 }
 
-/// The listener for TLS: its certificate, and who may log in. Users of SCRAM are made by [`KafkaTool::add_user`].
+/// The listener for TLS: its certificate and its login mechanisms. [`KafkaTool::add_user`] makes users of SCRAM.
 fn secure_listener() -> String {
     let server = &Certs::shared().server;
     let file = |path: &Path| std::fs::read_to_string(path).expect("the file is there");

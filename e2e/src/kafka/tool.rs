@@ -1,4 +1,4 @@
-//! Kafka's own clients (`kafka/KafkaTool.java`): what they read is what other programs would read.
+//! Kafka's own clients (`kafka/KafkaTool.java`): they read the records that other programs would read.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::process::Folder;
 
-/// A process that does what it is told, until it is dropped.
+/// A process that executes commands until it is dropped.
 #[derive(Debug)]
 pub struct KafkaTool {
     process: Child,
@@ -53,7 +53,7 @@ impl KafkaTool {
         self.run(&format!("user {mechanism} {user} {password}"));
     }
 
-    /// So many bytes a second may a client send.
+    /// Limits a client to this number of bytes a second.
     pub fn set_quota(&mut self, client: &str, bytes: u32) {
         self.run(&format!("quota {client} {bytes}"));
     }
@@ -76,7 +76,7 @@ impl KafkaTool {
 
 impl Drop for KafkaTool {
     fn drop(&mut self) {
-        // It ends by itself at the end of its input.
+        // The process ends by itself at the end of its input.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! A cluster becomes again what it was when it was started, as far as that is cheaper than to start another.
+//! Restores a cluster to the state that it had at its start, if that is cheaper than to start another cluster.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use crate::raw::RawConn;
 use crate::server::Server;
 use crate::wait;
 
-/// A replica is connected to its primary by then, or it is not used again.
+/// If a replica is not connected to its primary within this time, the cluster is not used again.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Starts servers again that a test has ended, and removes the schemas and accounts that it has made. Nothing when
-/// something else has changed since the servers were in these states.
+/// Restarts the servers that a test has ended, and removes the schemas and accounts that the test has made. Returns
+/// None if anything else has changed since the servers were in these states.
 pub(super) fn restore(cluster: &mut Cluster, states: &[State]) -> Option<()> {
     revive(cluster);
     let mut root = root_of(&cluster.primary)?;
@@ -37,7 +37,7 @@ pub(super) fn restore(cluster: &mut Cluster, states: &[State]) -> Option<()> {
         .then_some(())
 }
 
-/// Whether a server is in a state, once its global variables have their values again.
+/// Restores the global variables of a server, and returns whether the server is in this state then.
 fn becomes(server: &Server, state: &State) -> bool {
     let Some(now) = State::of(server) else {
         return false;
@@ -50,7 +50,7 @@ fn becomes(server: &Server, state: &State) -> bool {
     statements.iter().try_for_each(set).is_some() && State::of(server).as_ref() == Some(state)
 }
 
-/// Starts those again that have ended. Replicas follow again by themselves.
+/// Restarts the servers that have ended. Their replication starts by itself.
 fn revive(cluster: &mut Cluster) {
     if !cluster.primary.is_running() {
         cluster.primary.start_again();
@@ -63,7 +63,7 @@ fn revive(cluster: &mut Cluster) {
     }
 }
 
-/// Has replicas go on that a test has stopped, and waits until they have what the primary has, and nothing else.
+/// Starts stopped replication, and checks that each replica reaches exactly the position of the primary.
 fn catch_up(cluster: &Cluster, root: &mut RawConn) -> Option<()> {
     let own = position(cluster.product());
     let reached = value(root, own)?;
@@ -83,7 +83,7 @@ fn catch_up(cluster: &Cluster, root: &mut RawConn) -> Option<()> {
     Some(())
 }
 
-/// Has a replica execute at once what a test has delayed. It is to be started then.
+/// Removes a replica's delay that a test has set. If there was one, replication is stopped afterwards.
 fn end_delay(product: Product, root: &mut RawConn) -> Option<()> {
     let statements = match product.is_mariadb() {
         true => ["STOP SLAVE", "CHANGE MASTER TO master_delay = 0"],
@@ -104,13 +104,13 @@ fn is_connected_soon(replica: &Server) -> bool {
         if is_connected(replica) {
             return true;
         }
-        // A pause between two questions.
+        // The pause between two questions.
         std::thread::sleep(Duration::from_millis(20));
     }
     false
 }
 
-/// Has a single server with a binary log begin its log anew. That of a server without one is as it was.
+/// Makes a single server begin its binary log anew. Does nothing to a server without a binary log.
 fn begin_log_anew(server: &Server, root: &mut RawConn) -> Option<()> {
     let statements: &[&str] = match server.product.is_mariadb() {
         true => &["RESET MASTER", "SET GLOBAL gtid_slave_pos = ''"],
@@ -123,7 +123,8 @@ fn begin_log_anew(server: &Server, root: &mut RawConn) -> Option<()> {
     statements.iter().try_for_each(|sql| try_run(root, sql))
 }
 
-/// Has a single server follow nobody when a test gives it back: another test may have the server soon that it follows.
+/// Ends the replication of a single server that a test returns, because the server that it follows may soon be leased
+/// to another test.
 pub(super) fn leave_alone(cluster: &Cluster) {
     let server = &cluster.primary;
     if !cluster.replicas.is_empty() {
@@ -133,7 +134,7 @@ pub(super) fn leave_alone(cluster: &Cluster) {
         return;
     };
     if has_binary_log(&mut root) {
-        // What fails here fails again when the server is to be restored.
+        // If this fails, it fails again when the server is to be restored.
         let _ = follow_nobody(server, &mut root);
     }
 }
@@ -150,13 +151,13 @@ fn follow_nobody(server: &Server, root: &mut RawConn) -> Option<()> {
     statements.iter().try_for_each(|sql| try_run(root, sql))
 }
 
-/// Ends the sessions that the last test has left, and waits until they are gone. Servers that follow this one stay.
+/// Ends the sessions of the last test, and waits for their end. The sessions of this server's replicas stay.
 fn end_sessions(root: &mut RawConn) -> Option<()> {
     const OTHERS: &str = "SELECT id FROM information_schema.processlist \
         WHERE id <> CONNECTION_ID() AND command NOT IN ('Daemon', 'Binlog Dump', 'Binlog Dump GTID')";
     let others = names(root, OTHERS)?;
     for session in &others {
-        // It may have ended meanwhile.
+        // The session may have ended meanwhile.
         let _ = root.try_query(&format!("KILL {session}")).ok()?;
     }
     let is_over = |root: &mut RawConn| names(root, OTHERS).is_some_and(|others| others.is_empty());

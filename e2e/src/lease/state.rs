@@ -1,4 +1,4 @@
-//! What a test may have changed on a server, and how root asks for it.
+//! The state of a server that a test may have changed, and the statements by which root reads it.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::product::Product;
 use crate::raw::{Address, Login, RawConn, Reply};
 use crate::server::Server;
 
-/// Beside schemas: global variables, accounts and privileges, replication, transactions prepared by XA.
+/// The state besides schemas: global variables, accounts and privileges, replication, transactions prepared by XA.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct State {
     /// Global variables, by name and value.
     variables: Vec<Vec<String>>,
-    /// The rest; accounts come first.
+    /// The other rows. Accounts come first.
     others: Vec<Vec<String>>,
 }
 
@@ -20,11 +20,11 @@ pub(super) struct State {
 pub(super) const SCHEMAS: &str = "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN \
      ('mysql', 'sys', 'information_schema', 'performance_schema')";
 
-/// Accounts, as DROP USER wants them.
+/// Accounts, in the form for DROP USER.
 pub(super) const ACCOUNTS: &str =
     "SELECT CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.user ORDER BY 1";
 
-/// Global variables that grow by themselves.
+/// Global variables that grow without a test changing them.
 const GROWING: [&str; 6] = [
     "gtid_executed",
     "gtid_purged",
@@ -34,7 +34,8 @@ const GROWING: [&str; 6] = [
     "gtid_slave_pos",
 ];
 
-/// What a replica follows, whether it does, and how late; names without what the families call the source.
+/// Columns of the replication status: the source, whether replication runs, and its delay. Without the prefixes that
+/// differ between MySQL and MariaDB.
 const REPLICATION: [&str; 6] = [
     "er_port",
     "ce_port",
@@ -78,7 +79,7 @@ impl State {
         self.others.first().map_or(&[], Vec::as_slice)
     }
 
-    /// Statements that give global variables their values back.
+    /// The statements that restore the values of the global variables.
     pub(super) fn put_back(&self, now: &Self) -> Vec<String> {
         let pairs = self.variables.iter().zip(&now.variables);
         let changed = pairs.filter(|(was, is)| was != is && was[0] == is[0]);
@@ -93,13 +94,13 @@ impl State {
     }
 }
 
-/// Whether a server follows another with a delay.
+/// Whether a server replicates with a delay.
 pub(super) fn is_delayed(product: Product, root: &mut RawConn) -> Option<bool> {
     let delays = replication(product, root, &["sql_delay"])?.concat();
     Some(delays.iter().any(|seconds| seconds != "0"))
 }
 
-/// What a server says of its replication, in the columns whose names end so.
+/// A server's replication status: the columns whose names end with one of these endings.
 fn replication(product: Product, root: &mut RawConn, endings: &[&str]) -> Option<Vec<Vec<String>>> {
     let status = match product.is_mariadb() {
         true => "SHOW SLAVE STATUS",
@@ -113,7 +114,7 @@ pub(super) fn servers(cluster: &Cluster) -> impl Iterator<Item = &Server> {
     std::iter::once(&cluster.primary).chain(&cluster.replicas)
 }
 
-/// Root's connection. It does not wait long for what another connection has locked.
+/// Root's connection, with a short timeout for locks of other connections.
 pub(super) fn root_of(server: &Server) -> Option<RawConn> {
     let mut root = RawConn::connect(&Address::Unix(server.socket()), &Login::root()).ok()?;
     root.patience(Duration::from_secs(60));
@@ -138,7 +139,7 @@ pub(super) fn try_run(conn: &mut RawConn, sql: &str) -> Option<()> {
     texts(conn, sql).map(|_| ())
 }
 
-/// The columns of the first result's rows whose names end so.
+/// The columns of the first result's rows whose names end with one of these endings.
 fn columns_of(reply: &Reply, endings: &[&str]) -> Vec<Vec<String>> {
     let Some(result) = reply.results().next() else {
         return Vec::new();
@@ -156,7 +157,7 @@ fn columns_of(reply: &Reply, endings: &[&str]) -> Vec<Vec<String>> {
     reply.texts().into_iter().map(of_row).collect()
 }
 
-/// The name in a column definition, in small letters: the fifth of its strings, all of them short.
+/// The name in a column definition, in lower case: the fifth of its strings, all of which are short.
 fn column_name(definition: &[u8]) -> String {
     let mut rest = definition;
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! The login: greeting, TLS, the response, and whatever the server asks for after it.
+//! The login: greeting, TLS, the response, and the packets of the authentication after it.
 
 use std::fmt;
 use std::io;
@@ -49,7 +49,7 @@ pub mod capability {
     pub const EXTENDED_METADATA: u64 = 1 << 35;
     pub const CACHE_METADATA: u64 = 1 << 36;
 
-    /// What clients usually ask for.
+    /// The capabilities that clients usually ask for.
     pub const USUAL: u64 = LONG_FLAG
         | PROTOCOL_41
         | LOCAL_FILES
@@ -72,9 +72,9 @@ pub struct Login {
     pub user: String,
     /// Passwords, one for each factor.
     pub passwords: Vec<String>,
-    /// Schema to begin in.
+    /// The schema that the session begins in.
     pub schema: Option<String>,
-    /// What to ask for, as far as the server offers it.
+    /// The capabilities to ask for, if the server offers them.
     pub capabilities: u64,
     /// Collation id. A login has room for its lower byte only, a change of user for both.
     pub collation: u16,
@@ -84,9 +84,9 @@ pub struct Login {
     pub tls: Option<TlsChoice>,
     /// Compression, if any.
     pub compress: Option<Compress>,
-    /// The plugin to begin with; the greeting's unless given.
+    /// The plugin to begin with; none: the greeting's plugin.
     pub plugin: Option<String>,
-    /// What to answer, in order, where a plugin asks that is not known here.
+    /// The answers, in order, to questions of plugins that this client does not implement.
     pub answers: Vec<Vec<u8>>,
     /// Bytes sent before everything else (a PROXY protocol header).
     pub preface: Vec<u8>,
@@ -95,20 +95,20 @@ pub struct Login {
 /// TLS as the client wants it.
 #[derive(Clone, Debug, Default)]
 pub struct TlsChoice {
-    /// The server's certificate must be signed by this authority; anything goes otherwise.
+    /// The authority that must have signed the server's certificate; none: any certificate is accepted.
     pub ca: Option<PathBuf>,
-    /// The certificate to show.
+    /// The certificate that the client presents.
     pub identity: Option<Identity>,
-    /// TLS 1.2 only.
+    /// Whether only TLS 1.2 is allowed.
     pub old: bool,
 }
 
 /// Compression as the client wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compress {
-    /// zstd rather than zlib.
+    /// Whether zstd is used rather than zlib.
     pub zstd: bool,
-    /// What is written is cut into frames of at most this length.
+    /// The largest length of the frames that are written.
     pub frame_bytes_max: usize,
 }
 
@@ -175,7 +175,7 @@ impl Login {
         self
     }
 
-    /// Over TLS, whatever the certificate.
+    /// Uses TLS, and accepts any certificate.
     pub fn over_tls(mut self) -> Self {
         self.tls.get_or_insert_default();
         self
@@ -235,7 +235,7 @@ fn not_understood(text: impl Into<String>) -> LoginFailure {
     LoginFailure::Broken(io::Error::new(io::ErrorKind::InvalidData, text.into()))
 }
 
-/// The greeting, as far as it matters.
+/// The fields of a greeting that this client needs.
 struct Greeting {
     version: String,
     id: u32,
@@ -276,7 +276,7 @@ impl Greeting {
     }
 }
 
-/// Logs in; the steps that were taken, and how it ended.
+/// Logs in. Returns the steps that were taken, and the result.
 pub(super) fn log_in(
     transport: Transport,
     login: &Login,
@@ -370,7 +370,7 @@ pub(super) fn change_user(conn: &mut RawConn, login: &Login) -> Result<(), Login
     conn.sequence = conn.awaited.pop_front().expect("it was just sent");
     conn.login_path.clear();
     let result = converse(conn, login);
-    // The answers differ with the scramble, the steps with what the server remembers.
+    // The answers depend on the scramble, and the steps on the server's cache.
     transcript.note(format!("change user to {}: {}", login.user, result.is_ok()));
     conn.transcript = transcript;
     result
@@ -493,7 +493,7 @@ fn is_signed(plugin: &str) -> bool {
     matches!(plugin, "client_ed25519" | "parsec")
 }
 
-/// A question of a plugin that is not known here: answered as the test says.
+/// Answers the question of a plugin that this client does not implement with the test's next answer.
 fn asked(
     conn: &mut RawConn,
     question: &[u8],
@@ -521,13 +521,13 @@ fn answer(conn: &mut RawConn, plugin: &str, password: &str) -> Result<Vec<u8>, L
             vec![1]
         }
         "mysql_clear_password" => with_nul(),
-        // What a greeting holds is too short to be signed.
+        // A greeting's scramble is too short to be signed.
         "client_ed25519" if conn.scramble.len() == 32 => ed25519(password, &conn.scramble),
         _ => Vec::new(),
     })
 }
 
-/// What follows the first answer; none when there is nothing to send.
+/// The answer to a packet after the first answer; none if there is nothing to send.
 fn more(conn: &mut RawConn, data: &[u8], password: &str) -> Result<Option<Vec<u8>>, LoginFailure> {
     match data {
         [3] => {
@@ -634,7 +634,7 @@ pub(crate) fn tls_config(choice: &TlsChoice) -> ClientConfig {
     }
 }
 
-/// Trusts everybody: as `--ssl-mode=REQUIRED` does.
+/// Accepts every certificate, as `--ssl-mode=REQUIRED` does.
 #[derive(Debug)]
 struct AnyCertificate(Arc<rustls::crypto::CryptoProvider>);
 

@@ -62,13 +62,13 @@ pub mod command {
 #[derive(Debug)]
 pub struct RawConn {
     transport: Transport,
-    /// What both sides can: the low 32 bits as in the handshake, MariaDB's extended ones above.
+    /// The capabilities of both sides: the low 32 bits as in the handshake, MariaDB's extended ones above.
     pub capabilities: u64,
     /// The server's version text.
     pub version: String,
     /// The connection id the greeting named.
     pub id: u32,
-    /// How the login went, step by step: `switch to …`, `fast`, `full`, `RSA`, `factor 2`, `OK`.
+    /// The steps of the login: `switch to …`, `fast`, `full`, `RSA`, `factor 2`, `OK`.
     pub login_path: Vec<String>,
     /// The payload of the OK that ended the login.
     pub login_ok: Vec<u8>,
@@ -77,7 +77,7 @@ pub struct RawConn {
     /// Sequence id expected of the next packet, per command whose reply has not been read yet.
     awaited: VecDeque<u8>,
     sequence: u8,
-    /// The same, were it not for compressed frames.
+    /// The expected sequence id of the next packet if there were no compressed frames.
     counted: u8,
     /// Ids of prepared statements, in order: MariaDB counts them for the whole server, so the
     /// transcript has their ordinals instead.
@@ -86,7 +86,7 @@ pub struct RawConn {
     before_send: Option<Hook>,
 }
 
-/// What happens before each command is sent.
+/// A function that runs before each command is sent.
 struct Hook(Box<dyn FnMut() + Send>);
 
 impl fmt::Debug for Hook {
@@ -101,7 +101,7 @@ impl RawConn {
         login::log_in(Transport::connect(address)?, login).1
     }
 
-    /// Like [`Self::connect`], with the steps of the login, which a failed one has as well.
+    /// Like [`Self::connect`], with the steps of the login, even if the login fails.
     pub fn connect_step_by_step(
         address: &Address,
         login: &Login,
@@ -117,12 +117,12 @@ impl RawConn {
         self.try_send(payload).expect("a command can be sent");
     }
 
-    /// Before each command that is sent from now on, this is done first.
+    /// Runs this function before each command that is sent from now on.
     pub fn before_send(&mut self, act: impl FnMut() + Send + 'static) {
         self.before_send = Some(Hook(Box::new(act)));
     }
 
-    /// Like [`Self::send`], where the connection may be gone.
+    /// Like [`Self::send`], if the connection may be closed.
     pub fn try_send(&mut self, payload: &[u8]) -> io::Result<()> {
         if let Some(Hook(act)) = &mut self.before_send {
             act();
@@ -149,12 +149,12 @@ impl RawConn {
         self.awaited.push_back(self.sequence);
     }
 
-    /// Writes bytes as they are: no packet's header, no compression's frame (TLS all the same).
+    /// Writes bytes without packet headers and without compression. TLS still encrypts them.
     pub fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.transport.write_beneath(bytes)
     }
 
-    /// Reads one packet's body, whatever it is; the transcript gets it.
+    /// Reads one packet's body, and records it in the transcript.
     pub fn packet(&mut self) -> io::Result<Vec<u8>> {
         self.begin_reply();
         self.next_packet()
@@ -171,7 +171,7 @@ impl RawConn {
         self.read_packet().map(|(_, body)| body)
     }
 
-    /// The oldest command without a reply is the one whose packets come now.
+    /// Begins the reply of the oldest command that has none yet.
     fn begin_reply(&mut self) {
         if let Some(sequence) = self.awaited.pop_front() {
             self.sequence = sequence;
@@ -197,7 +197,7 @@ impl RawConn {
             .unwrap_or_else(|error| panic!("the reply broke off: {error}\n{}", self.transcript))
     }
 
-    /// Reads a whole reply, where the connection may break.
+    /// Reads a whole reply; returns an error if the connection breaks.
     pub fn try_reply(&mut self, shape: Shape) -> io::Result<Reply> {
         self.begin_reply();
         let result = reply::read(self, shape);
@@ -212,7 +212,7 @@ impl RawConn {
         self.command(command::QUERY, sql.as_bytes())
     }
 
-    /// Like [`Self::query`], where the connection may break.
+    /// Like [`Self::query`], but returns an error if the connection breaks.
     pub fn try_query(&mut self, sql: &str) -> io::Result<Reply> {
         self.send_query(sql)?;
         self.try_reply(Shape::Results)
@@ -278,7 +278,7 @@ impl RawConn {
         self.transport.is_compressed()
     }
 
-    /// Does something without a trace in the transcript (for replies that differ by nature).
+    /// Calls a function, and keeps its packets out of the transcript (for replies that always differ).
     pub fn unrecorded<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let kept = std::mem::take(&mut self.transcript);
         let result = act(self);
@@ -286,17 +286,17 @@ impl RawConn {
         result
     }
 
-    /// Everything sent and received since the login, or since this was last asked.
+    /// Everything that was sent and received since the login, or since the last call of this function.
     pub fn transcript(&mut self) -> Transcript {
         std::mem::take(&mut self.transcript)
     }
 
-    /// What was kept elsewhere, or seen by other means, stands before what follows.
+    /// Goes on with this transcript, which replaces the connection's own.
     pub fn continue_transcript(&mut self, transcript: Transcript) {
         self.transcript = transcript;
     }
 
-    /// True when bytes of a reply are there within this time.
+    /// Whether bytes of a reply arrive within this time.
     pub fn is_answered_within(&mut self, limit: Duration) -> bool {
         self.transport.wait_readable(limit)
     }
@@ -319,12 +319,12 @@ impl RawConn {
         }
     }
 
-    /// Waits this long for the server's bytes (30 s unless told).
+    /// Sets the longest wait for the server's bytes. The default is 30 s.
     pub fn patience(&mut self, limit: Duration) {
         self.transport.patience(limit);
     }
 
-    /// Closes one or both directions of the socket under everything.
+    /// Closes one or both directions of the socket, below TLS and compression.
     pub fn shut_down(&mut self, how: Shutdown) {
         self.transport.shut_down(how);
     }
@@ -358,7 +358,7 @@ impl RawConn {
             usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
         let mut body = vec![0; length];
         self.transport.read_exact(&mut body)?;
-        // Where frames end is the other side's affair; recorded is what it would be without them.
+        // The other side decides where frames end, so the sequence id is recorded as it would be without frames.
         let recorded = match self.transport.is_compressed() {
             true => self.counted,
             false => header[3],
@@ -387,8 +387,8 @@ impl RawConn {
         payload
     }
 
-    /// A packet without the statement id that an error's text in it may name: SHOW WARNINGS gives
-    /// that text as a field, whose length before it then goes as well.
+    /// Removes the statement id from a packet, if an error's text in the packet has it. SHOW WARNINGS gives that text
+    /// as a field, and then the field's length is removed as well.
     fn without_ids(&self, body: &[u8]) -> Vec<u8> {
         // In English and German.
         const TEXTS: [&str; 4] = [
@@ -424,14 +424,14 @@ impl RawConn {
         body
     }
 
-    /// A statement was prepared: the last packet received has its id.
+    /// Records the id of a prepared statement, which is in the last packet received.
     fn prepared(&mut self, id: u32) {
         let ordinal = u32::try_from(self.statements.len()).expect("few statements");
         self.statements.push(id);
         self.transcript.mask_last(1, &ordinal.to_le_bytes());
     }
 
-    /// Returns the sequence id after the last packet.
+    /// Writes a payload as packets. Returns the sequence id after the last packet.
     fn write_payload(&mut self, mut sequence: u8, payload: &[u8]) -> io::Result<u8> {
         let mut bytes = Vec::with_capacity(payload.len() + 8);
         let mut rest = payload;

@@ -1,5 +1,5 @@
-//! Replies, read to their end by the rules of the protocol's documentation, and taken apart as far
-//! as tests look into them.
+//! Reads replies to their end, by the rules of the protocol's documentation, and decodes the parts that tests look
+//! into.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ const CURSOR_EXISTS: u16 = 0x0040;
 /// `SERVER_PS_OUT_PARAMS`.
 const OUT_PARAMETERS: u16 = 0x1000;
 
-/// How a command is replied to.
+/// The shapes of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// OK, ERR, a request for a local file, or results, one after the other.
@@ -68,7 +68,7 @@ pub enum Outcome {
         /// Number of parameters.
         parameters: u16,
     },
-    /// A packet nobody looks into.
+    /// A packet that is not decoded.
     Single(Vec<u8>),
 }
 
@@ -79,9 +79,9 @@ pub struct Rows {
     pub columns: Vec<Vec<u8>>,
     /// Rows, undecoded.
     pub rows: Vec<Vec<u8>>,
-    /// Status flags of the end (or of the columns' end, when a cursor was opened).
+    /// Status flags of the result's end. If a cursor was opened: of the end of the columns.
     pub status: u16,
-    /// The error that broke it off.
+    /// The error that ended the result early.
     pub error: Option<ServerError>,
 }
 
@@ -128,7 +128,7 @@ impl Rows {
 }
 
 impl Reply {
-    /// The error it is or ends with.
+    /// The error that the reply is or ends with.
     pub fn error(&self) -> Option<&ServerError> {
         match self.outcomes.last()? {
             Outcome::Err(error) => Some(error),
@@ -145,7 +145,7 @@ impl Reply {
         })
     }
 
-    /// A field of the first result of a text reply; none when it is NULL or not there.
+    /// A field of the first result of a text reply; none if it is NULL or missing.
     pub fn text(&self, row: usize, column: usize) -> Option<String> {
         let row = self.results().next()?.rows.get(row)?;
         Some(String::from_utf8_lossy(fields(row).get(column)?.as_deref()?).into_owned())
@@ -200,7 +200,7 @@ fn fields(mut row: &[u8]) -> Vec<Option<Vec<u8>>> {
     fields
 }
 
-/// A length-encoded integer and what follows.
+/// A length-encoded integer, and the bytes behind it.
 pub(super) fn take_lenenc(bytes: &[u8]) -> (u64, &[u8]) {
     let width = match bytes[0] {
         0xFC => 2,
@@ -254,7 +254,7 @@ pub(super) fn read(conn: &mut RawConn, shape: Shape) -> io::Result<Reply> {
     Ok(reply)
 }
 
-/// Reads one result; true when another follows.
+/// Reads one result. Returns whether another result follows.
 fn read_result(conn: &mut RawConn, reply: &mut Reply) -> io::Result<bool> {
     let first = conn.payload()?;
     match first.first() {
@@ -286,7 +286,7 @@ fn read_result(conn: &mut RawConn, reply: &mut Reply) -> io::Result<bool> {
             let optional = capability::OPTIONAL_RESULTSET_METADATA | capability::CACHE_METADATA;
             let left_out = conn.capabilities & optional != 0 && rest.first() == Some(&0);
             let mut rows = read_columns(conn, if left_out { 0 } else { count })?;
-            // MariaDB shows the flag with each result of a procedure that has a cursor of its own open.
+            // MariaDB sets the flag in each result of a procedure that has an open cursor.
             if rows.status & (CURSOR_EXISTS | MORE_RESULTS) != CURSOR_EXISTS {
                 let before = rows;
                 rows = read_rows(conn, conn.capabilities)?;
@@ -304,8 +304,8 @@ fn read_result(conn: &mut RawConn, reply: &mut Reply) -> io::Result<bool> {
     }
 }
 
-/// Of OUT parameters, MySQL says only in the EOF in front of their row that more follows; what its client
-/// library makes of that (`cli_read_binary_rows`).
+/// Whether more results follow a row of OUT parameters. MySQL sets that flag only in the EOF in front of the row; its
+/// client library does the same (`cli_read_binary_rows`).
 fn more_after_out_parameters(status: u16) -> u16 {
     match status & OUT_PARAMETERS {
         0 => 0,

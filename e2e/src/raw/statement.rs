@@ -17,7 +17,7 @@ pub enum Param<'a> {
     Text(&'a str),
     /// BLOB.
     Bytes(&'a [u8]),
-    /// BLOB, sent before by COM_STMT_SEND_LONG_DATA.
+    /// BLOB, whose data COM_STMT_SEND_LONG_DATA has already sent.
     Sent,
 }
 
@@ -53,7 +53,7 @@ fn null_bitmap(params: &[Param<'_>]) -> Vec<u8> {
     bitmap
 }
 
-/// COM_STMT_EXECUTE in the making.
+/// The parts of a COM_STMT_EXECUTE.
 #[derive(Clone, Debug)]
 pub struct Execute<'a> {
     statement: u32,
@@ -81,7 +81,7 @@ impl<'a> Execute<'a> {
         self
     }
 
-    /// Leaves out the types: the server knows them from the time before.
+    /// Leaves out the types: the server knows them from the previous execution.
     pub fn without_types(mut self) -> Self {
         self.send_types = false;
         self
@@ -95,7 +95,7 @@ impl<'a> Execute<'a> {
         self
     }
 
-    /// The payload, as the connection's capabilities want it.
+    /// The payload, in the form that the connection's capabilities require.
     pub fn payload(&self, conn: &RawConn) -> Vec<u8> {
         let mut payload = vec![command::STMT_EXECUTE];
         payload.extend(self.statement.to_le_bytes());

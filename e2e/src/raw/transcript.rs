@@ -1,8 +1,8 @@
-//! The transcript: every packet as it came, to be compared with another conversation's.
+//! The transcript: every packet unchanged, for the comparison with another conversation.
 
 use std::fmt;
 
-/// What was sent and received, in order.
+/// The packets that were sent and received, in order.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Transcript(Vec<Entry>);
 
@@ -15,7 +15,7 @@ enum Entry {
 }
 
 impl Transcript {
-    /// What is seen of a connection that broke off before.
+    /// The transcript of a closed connection.
     pub fn of_closed() -> Self {
         Self(vec![Entry::Closed])
     }
@@ -40,12 +40,12 @@ impl Transcript {
         self.0.push(Entry::Closed);
     }
 
-    /// Whether the connection broke off in it.
+    /// Whether the connection broke off during the conversation.
     pub fn is_closed(&self) -> bool {
         self.0.contains(&Entry::Closed)
     }
 
-    /// Adds something seen by other means.
+    /// Adds an observation that is not a packet.
     pub fn note(&mut self, text: impl Into<String>) {
         self.0.push(Entry::Note(text.into()));
     }
@@ -55,7 +55,7 @@ impl Transcript {
         self.0.extend(other.0);
     }
 
-    /// The first entry that is not the same in `other`, in words; none when all are.
+    /// Describes the first entry that differs in `other`; none if all entries are equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let length = self.0.len().max(other.0.len());
         let entry = |of: &Self, at| {
@@ -73,16 +73,16 @@ impl Transcript {
             })
     }
 
-    /// Without a difference that every pool makes: MariaDB declares a user variable that was never set 16777216 bytes
-    /// wide, and one that another session of the connection has set 16777215. MySQL declares the first as VARBINARY of
-    /// 65532 bytes, and the second as MEDIUMBLOB.
+    /// Without a difference that every pool makes. MariaDB declares a user variable that was never set as 16777216
+    /// bytes wide, and one that another session on the connection has set as 16777215. MySQL declares the first as
+    /// VARBINARY of 65532 bytes, and the second as MEDIUMBLOB.
     #[must_use]
     pub fn of_pool(&self) -> Self {
         self.map_bodies(|body| with_set_variable(body).unwrap_or_else(|| body.to_vec()))
     }
 
-    /// Without what says nothing of values: how wide columns are and of which of several like types,
-    /// and which changes of the session's state are told, in which order.
+    /// Without the parts that do not affect values: the widths of columns, which of several similar types a column has,
+    /// and the session state changes that an OK packet reports.
     #[must_use]
     pub fn of_values(&self) -> Self {
         self.map_bodies(|body| {
@@ -131,7 +131,7 @@ fn without_shape(body: &[u8]) -> Option<Vec<u8>> {
     Some(body.get(..names_end(body)?)?.to_vec())
 }
 
-/// The definition of a column of a user variable that was never set, as that of one that is NULL; none for other
+/// Changes the column definition of a never set user variable into that of a variable that is NULL; none for other
 /// packets.
 fn with_set_variable(body: &[u8]) -> Option<Vec<u8>> {
     const NEVER_SET_MARIADB: u32 = 1 << 24;
@@ -154,14 +154,14 @@ fn with_set_variable(body: &[u8]) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// Where a column's definition has named everything; none for other packets.
+/// The offset behind the names in a column definition; none for other packets.
 fn names_end(body: &[u8]) -> Option<usize> {
     let rest = body.strip_prefix(b"\x03def")?;
     let at = body.len() - rest.len();
     (0..5).try_fold(at, |at, _| lenenc_string_end(body, at))
 }
 
-/// An OK packet that tells changes, without them and without the flag that says so.
+/// An OK packet without the session state changes and without their flag; none for other packets.
 fn without_changes(body: &[u8]) -> Option<Vec<u8>> {
     const STATE_CHANGED: u8 = 0x40;
     if !matches!(body.first(), Some(0x00 | 0xFE)) {
@@ -185,7 +185,7 @@ fn without_changes(body: &[u8]) -> Option<Vec<u8>> {
     Some(known)
 }
 
-/// Where a length-encoded number ends that begins at `at`.
+/// The offset behind the length-encoded number that begins at `at`.
 fn lenenc_end(body: &[u8], at: usize) -> Option<usize> {
     Some(match *body.get(at)? {
         0xFC => at + 3,
@@ -195,7 +195,7 @@ fn lenenc_end(body: &[u8], at: usize) -> Option<usize> {
     })
 }
 
-/// Where a string with its length in front ends that begins at `at`; long ones are none.
+/// The offset behind the length-encoded string that begins at `at`; none for long strings.
 fn lenenc_string_end(body: &[u8], at: usize) -> Option<usize> {
     match *body.get(at)? {
         length @ 0..=0xFA => Some(at + 1 + usize::from(length)),

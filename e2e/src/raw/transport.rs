@@ -1,5 +1,4 @@
-//! What carries the packets: a TCP or Unix socket, TLS over it when asked for, compression over
-//! that when agreed.
+//! The transport of the packets: a TCP or Unix socket, TLS over it if requested, compression over that if negotiated.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -132,7 +131,7 @@ impl Transport {
         Ok(transport)
     }
 
-    /// Between replies nothing is in them.
+    /// Frees the read buffer if all of its bytes were read, as between replies.
     pub(super) fn free_buffers(&mut self) {
         if self.taken == self.inbox.len() {
             (self.inbox, self.taken) = (Vec::new(), 0);
@@ -166,7 +165,7 @@ impl Transport {
     }
 
     pub(super) fn shut_down(&mut self, how: Shutdown) {
-        // Fails when the server was faster; the aim is reached then.
+        // This fails if the server has already closed the connection, which is fine.
         let _ = match self.stream.socket() {
             Socket::Tcp(stream) => stream.shutdown(how),
             Socket::Unix(stream) => stream.shutdown(how),

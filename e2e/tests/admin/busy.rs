@@ -1,4 +1,4 @@
-//! A worker that does not answer is left out, and the client learns of it.
+//! The admin tables leave out a worker that does not answer, and a warning says so.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn rows_of_a_busy_worker_are_missing_with_a_warning() {
         ("1", "1")
     );
     assert_eq!(look.value("SELECT mode FROM sessions"), "script");
-    // What needs no worker does not wait for one.
+    // Statements that need no worker do not wait for the busy one.
     look.run("SELECT * FROM settings");
     assert!(look.run("SHOW WARNINGS").texts().is_empty());
     assert_eq!(second.value("SELECT 1"), "1");

@@ -1,4 +1,4 @@
-//! Changing the configuration by SQL: at once or together, saved or not, and never by half.
+//! Changes of the configuration by SQL: one by one or in a transaction, saved or not, and never in part.
 
 mod effects;
 mod file;
@@ -11,7 +11,7 @@ use e2e::raw::{Login, RawConn};
 
 use super::{Watched, refused, rows};
 
-/// What is not as in the file: setting, value in the file, value now, when.
+/// The settings that differ from the file: name, value in the file, value now, and when the value takes effect.
 fn changes(conn: &mut RawConn) -> Vec<Vec<String>> {
     conn.run("SHOW CHANGES").texts()
 }
@@ -57,7 +57,7 @@ fn a_setting_changes_at_once_and_save_writes_it_to_the_file() {
     let saved = text.replace("timeout_login = \"60s\"", "timeout_login = \"61s\"");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
     assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
-    // What waits for a restart is kept until then.
+    // A setting that needs a restart keeps its new value until then.
     root.run("SET GLOBAL workers = 3");
     assert!(warnings(&mut root)[0].contains("needs a restart"));
     assert_eq!(value(&mut root, "workers"), "2");
@@ -65,7 +65,7 @@ fn a_setting_changes_at_once_and_save_writes_it_to_the_file() {
     root.run("UPDATE settings SET value = NULL WHERE name = 'limits.timeout_login'");
     assert_eq!(value(&mut root, "limits.timeout_login"), "10s");
     root.run("REVERT");
-    // Nobody has to wait for what runs already.
+    // The running value equals the file's again, so there is no warning about a restart.
     assert!(warnings(&mut root).is_empty());
     assert!(changes(&mut root).is_empty());
     assert_eq!(value(&mut root, "limits.timeout_login"), "61s");
@@ -196,7 +196,7 @@ fn a_user_with_the_role_stats_cannot_change_settings() {
     let mut root = watched.root();
     root.run("DELETE FROM admin_accounts WHERE user = 'root'");
     assert!(warnings(&mut root)[0].contains("admin.username"));
-    // Whoever has been one, is none as soon as that is said.
+    // An account that was an administrator loses its privileges as soon as the change is made.
     root.run("INSERT INTO admin_accounts (user, password, role) VALUES ('boss', 'b', 'admin')");
     let mut boss = watched.connect(&Login::with("boss", "b"));
     boss.run("SET GLOBAL limits.sessions_max = 5000");
@@ -221,7 +221,7 @@ fn an_administrator_cannot_remove_the_own_access() {
     }
     let mut boss = watched.connect(&Login::with("boss", "b"));
     assert!(told(&mut boss, "DELETE FROM admin_accounts").contains("boss could change nothing"));
-    // A password of one's own may change.
+    // Administrators may change their own passwords.
     root.run("SET GLOBAL admin.password = 'new'");
     watched.connect(&Login::with("root", "new"));
 }
@@ -268,7 +268,7 @@ fn a_transaction_is_one_change() {
     let (mut root, mut other) = (watched.root(), watched.root());
     let [one, two] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
     root.run("BEGIN");
-    // By itself this could not be.
+    // Outside a transaction this statement would be refused.
     root.run("DELETE FROM backends");
     root.run(&format!(
         "INSERT INTO backends (address, name) VALUES ('{one}', 'one')"
@@ -293,7 +293,7 @@ fn a_transaction_is_one_change() {
         .run("SELECT name, address, weight FROM backends")
         .texts();
     assert_eq!(seen, [["two", &two, "7"]]);
-    // What does not fit together is given up as a whole.
+    // If the settings do not fit together, the whole transaction is refused.
     root.run("BEGIN");
     root.run("UPDATE backends SET weight = 8");
     root.run("DELETE FROM backends");

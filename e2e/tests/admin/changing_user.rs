@@ -21,7 +21,7 @@ fn a_change_of_user_gives_the_new_users_privileges() {
         assert_eq!(conn.value("SELECT DATABASE()"), "stats");
         assert_eq!(conn.value("SELECT CONNECTION_ID()"), id);
         conn.run("RESET DIGESTS");
-        // What was begun and prepared before is over.
+        // The statement that was prepared before the change of user is gone.
         let gone = conn.command(command::STMT_EXECUTE, &execution(statement));
         assert_eq!(gone.error().unwrap().code, 1243);
         conn.run("BEGIN");
@@ -59,7 +59,7 @@ fn a_failed_change_of_user_gives_an_error_and_ends_the_session() {
         assert_eq!(refusal.code, code, "{} {}", login.user, refusal.text);
         assert!(conn.try_query("SELECT 1").is_err(), "{}", login.user);
     }
-    // Right for somebody else.
+    // This is the password of another user.
     let mut conn = watched.look();
     conn.change_user(&Login::with("root", "all")).unwrap();
     watched
@@ -76,7 +76,7 @@ fn a_malformed_change_of_user_ends_the_session() {
         let mut payload = vec![command::CHANGE_USER];
         payload.extend(&whole[..length]);
         conn.send(&payload);
-        // It is refused, or asked for its password, and nobody waits for that.
+        // The server refuses the packet or asks for a password. The test does not wait for either.
         drop(conn);
     }
     let mut conn = watched.look();
@@ -102,7 +102,7 @@ fn a_reset_keeps_only_the_user_and_the_schema() {
     assert!(conn.run("SHOW CHANGES").texts().is_empty());
     let gone = conn.command(command::STMT_EXECUTE, &execution(statement));
     assert_eq!(gone.error().unwrap().code, 1243);
-    // It may change things as before.
+    // The session keeps the privileges of its user.
     conn.run("SET GLOBAL limits.sessions_max = 78");
     let changes = conn.run("SHOW CHANGES").texts();
     assert_eq!(changes[0][2], "78");

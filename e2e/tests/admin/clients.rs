@@ -6,7 +6,7 @@ use e2e::Product;
 
 use super::Watched;
 
-/// A client's command with where to connect and as whom.
+/// Adds the admin port's address and the account to a client's command.
 fn to(command: Command, watched: &Watched) -> Command {
     to_as(command, watched, ["-ulook", "-psome"])
 }
@@ -33,7 +33,7 @@ fn the_command_line_client_works_with_completion(product: Product) {
     let watched = Watched::alone();
     let ask = |database: &str, sql: &str| {
         let mut client = to(product.client(), &watched);
-        // With its completion, that asks for schemas, tables and columns.
+        // With completion, the client asks for schemas, tables and columns.
         client.args(["--batch", "--auto-rehash", "-D", database, "-e", sql]);
         output(client)
     };
@@ -100,7 +100,7 @@ fn the_administrators_client_is_answered(product: Product) {
 fn mysqls_command_line_client_can_reset_its_connection() {
     let watched = Watched::alone();
     let mut client = to(Product::MySql.client(), &watched);
-    // Its resetconnection, which it knows where it is let.
+    // The client resets its connection with `resetconnection` (`\x`).
     let sql = r"USE stats; \x SELECT DATABASE()";
     client.args(["--batch", "--commands", "-e", sql]);
     let told = output(client);

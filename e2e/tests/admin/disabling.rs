@@ -1,4 +1,4 @@
-//! A backend that is disabled: nothing runs there any more, and every client hears what became of its own.
+//! A disabled backend executes nothing any more, and each client learns the result of its own statement.
 
 use e2e::raw::RawConn;
 use e2e::{PASSWORD, Product, Server, Settings, wait};
@@ -16,7 +16,7 @@ const DISABLE: &str = "UPDATE backends SET disabled = 1 WHERE name = 'it'";
 const LOST: &str = "Lost connection to backend it";
 const WHY: &str = "an administrator has disabled it";
 
-/// One backend of the name `it`, with a table.
+/// Settings with one backend that has the name `it`, and with a table.
 fn named(server: &Server) -> Settings {
     let mut root = server.root();
     root.run("CREATE DATABASE IF NOT EXISTS disabling");
@@ -29,7 +29,7 @@ fn begin(conn: &mut RawConn) {
     conn.run("INSERT INTO disabling.t VALUES (7)");
 }
 
-/// What the statement's error says.
+/// The text of the error that the statement ends with.
 #[track_caller]
 fn told(conn: &mut RawConn, sql: &str) -> String {
     let reply = conn.query(sql);
@@ -38,7 +38,7 @@ fn told(conn: &mut RawConn, sql: &str) -> String {
     error.text.clone()
 }
 
-/// The connection is closed, without an ERR that nobody has asked for.
+/// Asserts that the connection is closed without an ERR packet, because the client has sent no command.
 #[track_caller]
 fn ends_without_a_word(conn: &mut RawConn) {
     conn.patience(wait::SOON);
@@ -47,14 +47,14 @@ fn ends_without_a_word(conn: &mut RawConn) {
     assert!(conn.is_closed_by_server());
 }
 
-/// So many statements with these words run on the server.
+/// How many statements with these words run on the server.
 fn running(root: &mut RawConn, words: &str) -> String {
     root.value(&format!(
         "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{words}%' AND id <> CONNECTION_ID()"
     ))
 }
 
-/// A client that executes something long that writes, on a thread of its own; what it is told.
+/// A client that executes a long write on a thread of its own. The thread returns the client's error.
 fn long(
     watched: &Watched,
     server: &Server,
@@ -83,7 +83,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     idle.run("SET @mine = 5");
     let runs = long(&watched, server, 611);
     admin.run(DISABLE);
-    // What runs is cut, and does not run on.
+    // The proxy interrupts the running statement.
     let (text, mut ran) = runs.join().unwrap();
     let expected = format!("{LOST} during COM_QUERY: {WHY}; it may have been executed");
     assert_eq!(text, expected);
@@ -93,7 +93,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     });
     let lent = "SELECT ifnull(sum(in_use), 0) FROM pools WHERE backend = 'it'";
     wait::until("all have left it", wait::SOON, || admin.value(lent) == "0");
-    // No transaction is lost without a word.
+    // Each session whose transaction is lost gets an error.
     let why = format!("{LOST}: {WHY}; the transaction is rolled back");
     let then =
         format!("Not executed, because the transaction has failed; send ROLLBACK first: {why}");
@@ -106,7 +106,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     ends_without_a_word(&mut pinned);
     let lost = [LOST, WHY, "lost with it: ", "kept"];
     watched.proxy.wait_event("backend_disabled", &lost);
-    // Nothing begins there, and nothing is kept open.
+    // The proxy begins no statement there and keeps no connection open.
     for conn in [&mut idle, &mut ran] {
         let reply = conn.query("SELECT 1");
         let text = &reply.error().expect("nobody answers").text;
@@ -114,7 +114,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     }
     let open = "SELECT ifnull(sum(idle + in_use + opening), 0) FROM pools WHERE backend = 'it'";
     wait::until("pools are closed", wait::SOON, || admin.value(open) == "0");
-    // It is seen everywhere.
+    // All tables show that the backend is disabled.
     let row = &rows(&mut admin, "SELECT disabled, draining, state FROM backends")[0];
     assert_eq!((&*row["disabled"], &*row["draining"]), ("1", "0"));
     for table in ["runtime_mysql_servers", "stats_mysql_connection_pool"] {
@@ -125,7 +125,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     wait::until("it is told", wait::SOON, || {
         admin.value(events) == "is out of use (disable)"
     });
-    // It comes back.
+    // The backend is enabled again.
     admin.run("UPDATE backends SET disabled = 0");
     wait::until("it serves again", wait::SOON, || {
         idle.query("SELECT @mine").texts() == [["5"]]
@@ -133,7 +133,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
     writes.run("ROLLBACK");
     writes.run(insert);
     root.run("DELETE FROM disabling.t");
-    // And goes again.
+    // The backend is disabled a second time.
     admin.run("UPDATE backends SET disabled = 1");
     assert_eq!(refused(&mut idle, "SELECT 1"), 1429);
     watched.proxy.assert_sound();
@@ -142,7 +142,7 @@ fn pooled_sessions_leave_a_disabled_backend(product: Product) {
 fn reads_go_to_another_backend_without_errors(product: Product) {
     let server = Server::shared(product);
     let mut root = server.root();
-    // Nobody else's: it is locked for as long as the read has to last.
+    // No other test uses this database: the table is locked for as long as the read has to last.
     root.run("CREATE DATABASE IF NOT EXISTS disabling_reads");
     root.run("CREATE TABLE IF NOT EXISTS disabling_reads.t (n INT)");
     let socket = server.socket().display().to_string();
@@ -190,7 +190,7 @@ fn sessions_with_scripts_end_with_a_disabled_backend(product: Product) {
     end_with_it(&watched, server, 614);
 }
 
-/// Sessions that have a connection of their own.
+/// Sessions with a connection of their own end when the backend is disabled.
 fn end_with_it(watched: &Watched, server: &Server, seconds: u32) {
     let mut admin = watched.root();
     let [mut idle, mut writes] = [(); 2].map(|()| watched.proxy.connect());

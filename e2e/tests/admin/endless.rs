@@ -1,4 +1,4 @@
-//! Statements of the role `stats` that take as long as they may.
+//! Statements of the role `stats` that run until their time limit.
 
 use e2e::raw::Shape;
 use e2e::{Product, Server, Settings};
@@ -21,7 +21,7 @@ fn endless_statements_of_others_do_not_delay_an_administrator() {
     for _ in 0..20 {
         assert_eq!(root.value("SELECT COUNT(*) > 0 FROM settings"), "1");
     }
-    // A login needs a thread as well.
+    // The login needs a thread as well.
     watched.root().run("SELECT 1");
     for other in &mut others {
         let error = other.reply(Shape::Results);

@@ -1,4 +1,4 @@
-//! FLUSH LOGS, and ProxySQL's commands that are none here.
+//! FLUSH LOGS, and commands of ProxySQL that Pilotfish does not have.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use e2e::{Folder, Product, Server, Settings, Signal, wait};
 
 use super::{Watched, refused};
 
-/// Files of logs in a folder that others move.
+/// Log files in a folder, as log rotation moves them.
 struct Logs {
     folder: Folder,
 }
@@ -68,7 +68,7 @@ fn moved_log_files_are_reopened() {
         let moved = [logs.path("log.1"), logs.path("slow.1")];
         assert!(moved.iter().all(|it| has_open(pid, it)));
         match statement {
-            // As older clients of servers say it.
+            // Older clients send COM_REFRESH in place of FLUSH LOGS.
             "" => assert!(root.command(command::REFRESH, &[2]).error().is_none()),
             statement => drop(root.run(statement)),
         }

@@ -1,4 +1,4 @@
-//! The digests' history: what they have cost from interval to interval, over restarts.
+//! The history of digests: their costs in each interval, also after restarts.
 
 use e2e::http::Http;
 use e2e::{Folder, Product, Proxy, Server, Settings, free_port, wait};
@@ -55,7 +55,7 @@ fn sql_http_and_dashboard_read_the_history_of_before_a_restart() {
         (first + 1..=first + 3).contains(&second),
         "{first} {second}"
     );
-    // Those of the last interval are written at the end.
+    // The proxy writes the last interval when it stops.
     ask(&watched, 2);
     watched.proxy.stop();
 
@@ -168,7 +168,7 @@ fn the_load_history_has_each_backend_and_outlasts_a_restart() {
         watched.look().value(&sql).parse::<u64>().unwrap()
     };
     let watched = start();
-    // What came before the first look is not told.
+    // The history does not include counts from before the first interval.
     wait::until("the first interval is kept", wait::SOON, || {
         sum(&watched, "1", "") > 0
     });

@@ -1,4 +1,4 @@
-//! Whoever means ill gets an error, and nobody else notices.
+//! A hostile client of the admin port gets an error, and no other client is affected.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -113,7 +113,7 @@ fn statements_that_take_too_much_time_or_memory_are_stopped() {
         refused(&mut look, &format!("{endless} SELECT COUNT(*) FROM c")),
         3024
     );
-    // Ten at once do not keep the eleventh from being answered in the end.
+    // After ten expensive statements at once, an eleventh is still answered in the end.
     let mut greedy: Vec<RawConn> = (0..10).map(|_| watched.look()).collect();
     for conn in &mut greedy {
         conn.send_query(&format!("{endless} SELECT COUNT(*) FROM c"))
@@ -138,7 +138,7 @@ fn a_statement_that_is_too_long_gives_an_error() {
     assert_eq!(watched.look().value("SELECT 1"), "1");
 }
 
-/// Garbage instead of a login, in the middle of one, and instead of commands.
+/// Garbage in place of a login, within a login, and in place of commands.
 #[test]
 fn garbage_ends_only_its_own_connection() {
     let watched = Watched::alone();
@@ -147,21 +147,21 @@ fn garbage_ends_only_its_own_connection() {
         let length = 1 + dice.roll(200);
         let mut garbage: Vec<u8> = (0..length).map(|_| dice.roll(256) as u8).collect();
         if round % 2 == 0 {
-            // A packet by its header at least.
+            // The bytes begin with a valid packet header.
             let body = garbage.len();
             let mut packet = vec![body as u8, 0, 0, (round % 3) as u8];
             packet.append(&mut garbage);
             garbage = packet;
         }
         let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
-        // It may have closed by then.
+        // The proxy may have closed the connection by then.
         let _ = stream.write_all(&garbage);
     }
     for _ in 0..100 {
         let mut conn = watched.look();
         let length = 1 + dice.roll(60);
         let mut payload: Vec<u8> = (0..length).map(|_| dice.roll(256) as u8).collect();
-        // Commands without a reply leave nothing to be read.
+        // Commands without a reply give the test nothing to read.
         if matches!(payload[0], 1 | 0x18 | 0x19) {
             payload[0] = 3;
         }
@@ -175,7 +175,7 @@ fn garbage_ends_only_its_own_connection() {
     watched.proxy.assert_sound();
 }
 
-/// Texts that clients and administrators have chosen are values wherever they are shown, compared and changed.
+/// Texts that clients and administrators have chosen are only values in every table, comparison and change.
 #[test]
 fn values_in_tables_are_never_executed() {
     const HOSTILE: &str = "x'); DELETE FROM rules; -- \" ` \\ ; %_";
@@ -193,7 +193,7 @@ fn values_in_tables_are_never_executed() {
     ] {
         root.run(&sql);
     }
-    // A client's: its statements, the name that it logs in with, its schema.
+    // Texts of a client: its statements, its user name, its schema.
     let mut client = watched.proxy.connect();
     client.query(&format!("SELECT 1 AS {}", "`x'); DELETE FROM rules; --`"));
     client.query("SELECT * FROM `x'); DELETE FROM rules; --`.`t`");

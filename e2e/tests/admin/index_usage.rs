@@ -1,4 +1,4 @@
-//! Which indexes statements use, by the servers' EXPLAIN; and that nobody feels it.
+//! The indexes that statements use, by the servers' EXPLAIN. No client notices the EXPLAIN statements.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ both! {
     statements_that_are_unsafe_to_explain_are_not_explained
 }
 
-/// A schema like the one of old that everybody knows.
+/// A schema like MySQL's well-known sample database `world`.
 const WORLD: &[&str] = &[
     "CREATE TABLE Country (Code CHAR(3) PRIMARY KEY, Name CHAR(52) NOT NULL, Continent \
      ENUM('Asia','Europe','North America','Africa','Oceania','Antarctica','South America') NOT NULL, \
@@ -29,7 +29,7 @@ const WORLD: &[&str] = &[
      CONSTRAINT fk FOREIGN KEY (CountryCode) REFERENCES Country (Code)) CHARSET=latin1",
 ];
 
-/// Makes it anew, with many rows.
+/// Makes the schema anew, with many rows.
 fn make_world(server: &Server, schema: &str) {
     let mut root = server.root();
     root.run(&format!("DROP DATABASE IF EXISTS {schema}"));
@@ -67,7 +67,7 @@ fn watched(server: &Server, connections: i32) -> Watched {
     Watched::start(Settings::pooled(server, connections).set("statement_stats.index_usage", true))
 }
 
-/// The plans of a digest, when it has been explained so often.
+/// Waits until a digest was explained so often, and returns its plans.
 #[track_caller]
 fn plan(look: &mut RawConn, digest: &str, times: u32) -> Vec<BTreeMap<String, String>> {
     let sql =
@@ -112,7 +112,7 @@ fn index_usage_equals_the_listing_of_the_article(product: Product) {
             ["world.Country.PRIMARY", "1", "3", "3.0000"],
         ]
     );
-    // Executions count, and EXPLAIN is not asked again.
+    // Further executions are counted, and the proxy does not run EXPLAIN again.
     for id in 2..10 {
         client.run(&format!("SELECT * FROM City WHERE id = {id}"));
     }
@@ -122,7 +122,7 @@ fn index_usage_equals_the_listing_of_the_article(product: Product) {
     );
     let explained = "SELECT sum(explained) FROM (SELECT DISTINCT digest, explained FROM plans)";
     assert_eq!(look.run(explained).texts(), [["3"]]);
-    // Where digests begin again, uses go on.
+    // After RESET DIGESTS the counts of index uses continue.
     watched.root().run("RESET DIGESTS");
     client.run("SELECT * FROM City WHERE id = 3");
     assert_eq!(
@@ -174,7 +174,7 @@ fn full_scans_and_unused_indexes_are_listed(product: Product) {
     let unused = "SELECT table_name, index_name, column_names, ifnull(kept_for, '-') FROM unused_indexes \
                   WHERE table_digests > 0 ORDER BY index_name";
     let mut unused = look.run(unused).texts();
-    // Which of the three that begin with the country the server takes is its own affair.
+    // Three indexes begin with the country. The server may choose any of them, so the test ignores all three.
     unused.retain(|row| !["CountryCode", "CountryName", "TwiceTheSame"].contains(&row[1].as_str()));
     assert_eq!(
         unused,
@@ -204,7 +204,7 @@ fn full_scans_and_unused_indexes_are_listed(product: Product) {
             ],
         ]
     );
-    // What it suggests, the server does; then nothing is left to be suggested.
+    // The test executes the suggested statements. Then the proxy suggests no more.
     let mut root = server.root();
     for suggestion in &suggested {
         root.run(&suggestion[1]);
@@ -224,7 +224,7 @@ fn full_scans_and_unused_indexes_are_listed(product: Product) {
     assert_eq!(look.run(used).texts(), [["District, Population"]]);
 }
 
-/// What a server has been asked to explain, by its general log.
+/// The statements that a server was asked to explain, by its general log.
 fn explained_at(server: &Server) -> Vec<String> {
     let sql = "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log WHERE argument LIKE 'EXPLAIN%'";
     let rows = server.root().run(sql).texts().into_iter();
@@ -273,7 +273,7 @@ fn explain_runs_on_replicas_and_executes_no_statement(product: Product) {
     let reads = |text: &String| text.contains(" SELECT ") && !text.contains("FOR UPDATE");
     assert!(at_replica.iter().all(reads), "{at_replica:?}");
     assert!(explained_at(&cluster.primary).is_empty());
-    // What was said once has been done once.
+    // A digest that was already explained is not explained again.
     let sums = "SELECT (SELECT Population FROM City WHERE ID = 5), COUNT(*) FROM City";
     for server in [&cluster.primary, &cluster.replicas[0]] {
         cluster.wait_caught_up();
@@ -316,7 +316,7 @@ fn a_client_finds_nothing_of_it_on_its_connection(product: Product) {
     let server = Server::shared(product);
     let schema = "index_unseen";
     make_world(server, schema);
-    // All that is explained is explained on the client's only connection.
+    // All statements are explained on the client's only connection.
     let watched = watched(server, 1);
     let mut look = watched.look();
     let mut client = world(&watched, schema);
@@ -354,7 +354,7 @@ fn a_client_finds_nothing_of_it_on_its_connection(product: Product) {
         "{warnings:?}"
     );
 
-    // Planned without autocommit, nothing stays open for the next one.
+    // EXPLAIN runs without autocommit, and leaves no transaction open for the connection's next session.
     client.run("SET autocommit = 0");
     client.run("SELECT District FROM City WHERE ID = 9");
     client.run("COMMIT");
@@ -364,7 +364,7 @@ fn a_client_finds_nothing_of_it_on_its_connection(product: Product) {
         other.run("SELECT @@autocommit").text(0, 0).as_deref(),
         Some("1")
     );
-    // No EXPLAIN is a client's statement.
+    // EXPLAIN statements are not counted as statements of a client.
     let asked = "SELECT count(*) FROM digests WHERE digest_text LIKE 'EXPLAIN%' OR digest_text LIKE '%STATISTICS%'";
     assert_eq!(look.run(asked).texts(), [["0"]]);
 }
@@ -398,7 +398,7 @@ fn a_failed_explain_is_counted_and_disturbs_no_session(product: Product) {
     assert_eq!(lines[0]["line"], "NULL");
     assert_eq!(ask(&mut client).as_deref(), Some("City 29"));
     assert!(look.run("SELECT * FROM index_usage").texts().is_empty());
-    // Who may see it learns which table is behind the view.
+    // A user with privileges on the view learns which table it reads.
     let mut app = world(&watched, schema);
     app.run("SELECT Name, ID FROM v WHERE ID = 30");
     plan(&mut look, "SELECT Name, ID FROM v%", 1);
@@ -462,7 +462,7 @@ fn statements_that_are_unsafe_to_explain_are_not_explained(product: Product) {
         client.run(statement);
     }
     client.run("SELECT RELEASE_LOCK('a')");
-    // They come in turn: when the last one is explained, the others would have been.
+    // Statements are explained in order: when the last one is explained, the earlier ones would have been, too.
     client.run("SELECT District FROM City WHERE ID = 4");
     plan(&mut look, "SELECT District%", 1);
     let explained = "SELECT DISTINCT digest_text FROM plans";

@@ -1,4 +1,4 @@
-//! What is counted of statements, by digest and by error.
+//! Counts of statements, by digest and by error.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ fn statements_that_are_alike_are_counted_together(product: Product) {
     assert_eq!((&*row["db"], &*row["account"]), (SCHEMA, "'app'@'%'"));
     assert_eq!(row["backend"], server.tcp().to_string());
     assert_eq!(row["sample"], "NULL");
-    // Header, command and 26 characters, and more where there is room for query attributes.
+    // A packet header, a command byte and 26 characters; more if the client sends query attributes.
     assert!(number(&row, "bytes_in") >= 20 * 31);
     assert!(number(&row, "bytes_out") >= 12 * 9 + 20 * 40);
     let us = |column| number(&row, column);
@@ -88,14 +88,14 @@ fn statements_that_are_alike_are_counted_together(product: Product) {
         (number(&row, "rows_affected"), number(&row, "rows_sent")),
         (2, 0)
     );
-    // Two results of one statement count together.
+    // All results of a statement are counted together.
     let mut multi = watched
         .proxy
         .connect_as(&Login::app().and(capability::MULTI_STATEMENTS));
     multi.run("SELECT 1; SELECT 2 UNION SELECT 3");
     let row = digest(&mut look, "SELECT ?; SELECT ? UNION SELECT ?");
     assert_eq!((number(&row, "rows_sent"), &*row["db"]), (3, "NULL"));
-    // So do rows that were changed, whatever comes behind them.
+    // Changed rows are counted even if another result follows.
     let mut root = watched.root();
     let update = |value: &str| format!("UPDATE {SCHEMA}.t SET c = '{value}' WHERE id IN (1, 2)");
     for (behind, affected) in [
@@ -157,7 +157,7 @@ fn statements_on_lanes_are_counted(product: Product) {
         }
         look.value(ridden) != "0"
     });
-    // A lane passes replies on, and sessions count them a moment later.
+    // A lane forwards replies, and the sessions count them a moment later.
     let text = format!("SELECT c FROM {SCHEMA}.t WHERE id = ?");
     wait::until("all are counted", wait::SOON, || {
         let row = digest(&mut look, &text);
@@ -193,7 +193,7 @@ fn errors_are_counted_without_the_values_that_they_quote(product: Product) {
     assert_eq!(look.value(message), "Duplicate entry '...' for key '...'");
     let named = look.value("SELECT message FROM errors WHERE number = 1146");
     assert!(named.contains(&format!("'{SCHEMA}.nothing'")), "{named}");
-    // Whoever says SIGNAL may say any text with any number.
+    // SIGNAL may give any text with any error number.
     for number in [1234, 1062] {
         let said = "no credit for s3cr3t";
         let signal =
@@ -313,7 +313,7 @@ fn statements_are_counted_by_account(product: Product) {
     }
     let at_server = format!("SELECT info FROM information_schema.processlist WHERE id = {thread}");
     let mut server = with_data(product).root();
-    // It may be on its way to the backend yet.
+    // The statement may still be on its way to the backend.
     wait::until("the server has it, whole", wait::SOON, || {
         server.value(&at_server).contains("a secret")
     });
@@ -352,7 +352,7 @@ fn statement_stats_can_be_reset() {
     let plain = format!("SELECT {of_proxysql} FROM stats_mysql_query_digest ORDER BY 3");
     let expected = look.run(&plain).texts();
     assert_eq!(expected[1], ["", "app", "SELECT ?", "1", "1"]);
-    // To read changes nothing.
+    // Reading the table does not change it.
     assert_eq!(root.run(&plain).texts(), expected);
 }
 

@@ -1,4 +1,4 @@
-//! Who gets in, and who does not.
+//! Logins to the admin port that succeed, and logins that fail.
 
 use e2e::raw::{Login, RawConn, capability, command};
 use e2e::{Proxy, Settings, Signal, free_port};
@@ -49,7 +49,7 @@ fn wrong_users_and_passwords_cannot_log_in() {
     watched.proxy.wait_event("admin_login_failed", &["nobody"]);
 }
 
-/// An account of the proxy's clients is none of the admin port's, and the other way round.
+/// An account of the proxy's clients cannot log in to the admin port, and an account of the admin port is no client's.
 #[test]
 fn accounts_of_clients_cannot_log_in_to_the_admin_port() {
     let port = free_port();

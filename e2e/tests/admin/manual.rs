@@ -1,4 +1,4 @@
-//! The manual's sessions, statement by statement.
+//! The sessions that the manual shows, statement by statement.
 
 use super::{Watched, columns_of};
 use e2e::{Product, Server, Settings};
@@ -35,7 +35,7 @@ fn shown() -> Vec<Shown> {
             last.columns = cells.map(|cell| cell.trim().to_owned()).collect();
         }
         if line == "```" {
-            // A table of the page's own may follow.
+            // A table that is part of the page's own text may follow.
             if let Some(last) = all.last_mut().filter(|last| last.columns.is_empty()) {
                 last.columns.push(String::new());
             }
@@ -58,7 +58,7 @@ fn every_statement_of_the_manual_is_answered_as_it_says() {
         columns: expected,
     } in all
     {
-        // Its number is another one here.
+        // The client's id differs from the page's.
         let id = client.id.to_string();
         let statement = statement.replace("1073741824", &id);
         let reply = root.run(&statement);

@@ -1,4 +1,4 @@
-//! Which SQL the port reads: SQLite's, with what client libraries write in MySQL's way.
+//! The SQL of the admin port: SQLite's, and the MySQL statements that client libraries send.
 
 use super::{Watched, columns};
 

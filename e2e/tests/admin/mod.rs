@@ -1,4 +1,4 @@
-//! The admin port: who gets in, what can be asked, and that it is so.
+//! The admin port: logins, statements, and that its tables are correct.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl Watched {
         Self::start(settings.set("workers", 2))
     }
 
-    /// In front of nothing that answers.
+    /// A proxy whose backend does not answer.
     fn alone() -> Self {
         Self::start(Settings::default().backend(format!("127.0.0.1:{}", free_port())))
     }
@@ -80,7 +80,7 @@ fn columns_of(result: &Rows) -> Vec<String> {
     columns.map(|definition| name_in(definition)).collect()
 }
 
-/// The name in a column's definition: behind catalog, schema, table and original table.
+/// The name in a column's definition: it follows catalog, schema, table and original table.
 fn name_in(definition: &[u8]) -> String {
     let mut rest = definition;
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Prepared statements: most libraries make one as soon as there is a value.
+//! Prepared statements, because most libraries prepare every statement that has a value.
 
 use e2e::raw::Param::{Double, Int, Null, Sent, Text};
 use e2e::raw::{Execute, Outcome, capability};
@@ -77,7 +77,7 @@ fn statements_that_cannot_be_prepared_or_executed_give_an_error() {
     assert_eq!(pieces.error().unwrap().code, 1210);
     let short = conn.command(command::STMT_EXECUTE, &[1, 0]);
     assert_eq!(short.error().unwrap().code, 1835);
-    // What is no query is done when it is executed.
+    // A statement that is no query takes effect when it is executed.
     let kill = conn.prepare("KILL 12").statement();
     let killed = conn.execute(&Execute::new(kill, &[]));
     assert_eq!(killed.error().unwrap().code, 1094);

@@ -1,4 +1,4 @@
-//! What is counted, by the names that ProxySQL has for it.
+//! Counts under the names that ProxySQL gives them.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ fn statements_are_counted_by_command(product: Product) {
         assert_eq!(steps(row, &names[3..]), total, "{row:?}");
     }
     let select = &found[1];
-    // It has slept longer than 100 ms and a quarter.
+    // The statement has slept longer than 100 ms, and its time is counted there.
     assert_eq!(names[9], "cnt_100ms");
     assert!(steps(select, &names[3..=9]) <= 2, "{select:?}");
     assert!(select["Total_Time_us"].parse::<u64>().unwrap() >= 200_000);
@@ -129,13 +129,13 @@ fn bytes_of_statements_and_replies_are_counted(product: Product) {
     assert_eq!(bytes(), (0, 0));
     client.run("SELECT 1");
     let (small, reply) = bytes();
-    // A header, a command, and perhaps no attributes.
+    // A packet header, a command byte, and perhaps an empty list of query attributes.
     assert!((13..=15).contains(&small), "{small}");
     assert!((40..=150).contains(&reply), "{reply}");
     client.run("SELECT REPEAT('x', 100000)");
     let (sent, received) = bytes();
     assert!(sent - small < 50 && received - reply >= 100_000);
-    // Longer than what is held of a command.
+    // The statement is longer than the part of a command that the proxy keeps in memory.
     let long = 18 << 20;
     client.run(&format!("SELECT LENGTH('{}') AS n", "x".repeat(long)));
     let (later, received_later) = bytes();
@@ -165,10 +165,10 @@ fn bytes_are_counted_for_every_kind_of_session() {
         }
         look.value(ridden) != "0"
     });
-    // What is alike is as long, whichever way it goes.
+    // Equal statements have equal lengths, whichever kind of session sends them.
     let sql = "SELECT COUNT(DISTINCT bytes_sent / statements), COUNT(DISTINCT bytes_received / statements), \
                MIN(bytes_sent / statements) >= 20 FROM times WHERE statements > 0";
-    // The last ones are counted when their replies have left.
+    // The last statements are counted after their replies were sent.
     wait::until("all are counted alike", wait::SOON, || {
         look.run(sql).texts() == [["1", "1", "1"]]
     });

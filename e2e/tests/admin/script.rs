@@ -1,4 +1,4 @@
-//! The admin port's own script.
+//! The script of the admin port.
 
 use std::fs;
 
@@ -30,11 +30,11 @@ fn the_shipped_script_answers_as_mysql_proxys_did(product: Product) {
     assert_eq!(backend[..4], ["1", &*address, "up", "rw"]);
     assert_eq!(backend[5], "1");
     assert_eq!(look.run("SELECT * FROM help;").texts().len(), 2);
-    // What is more than that is the port's.
+    // The admin port answers the statements that the script does not.
     assert_eq!(look.value("SELECT COUNT(*) FROM sessions"), "1");
 }
 
-/// A script in a file of its own.
+/// A folder with a script, and the path of the script.
 fn written(text: &str) -> (Folder, String) {
     let folder = Folder::new("files");
     let file = folder.path().join("admin.lua");
@@ -106,7 +106,7 @@ fn the_admin_port_answers_statements_that_the_script_leaves(product: Product) {
         let told = format!("need a resultset + proxy.PROXY_SEND_RESULT{behind}");
         assert_eq!((error.code, &error.text), (1105, &told), "{text}");
     }
-    // A hook that fails is as if it were not there.
+    // If a hook fails, the admin port answers as if there were no hook.
     assert_eq!(root.value("SELECT 41 + 1"), "42");
     watched.proxy.wait_logged(&["raised on purpose"]);
     assert_eq!(root.value("SELECT COUNT(*) FROM backends"), "1");

@@ -1,4 +1,4 @@
-//! What the tables say is so.
+//! The tables show what the proxy has done.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use e2e::{PASSWORD, Product, Server, Settings, wait};
 
 use super::{Watched, columns, refused, rows};
 
-/// Clients until both workers have one.
+/// Connects clients until both workers have one.
 fn on_both_workers(watched: &Watched, look: &mut RawConn) -> Vec<RawConn> {
     let mut clients = Vec::new();
     wait::until("both workers have sessions", wait::SOON, || {
@@ -122,13 +122,13 @@ fn pools_and_backends_show_their_users(product: Product) {
         .parse()
         .unwrap();
     assert!(statements >= 3, "{statements}");
-    // Joined, grouped and sorted, as one would.
+    // Tables can be joined, grouped and sorted.
     let sql = "SELECT b.name, count(s.id) n FROM backends b JOIN listeners l ON l.purpose = 'clients' \
                LEFT JOIN sessions s ON s.listener = l.address GROUP BY b.name HAVING n > 0 ORDER BY n DESC LIMIT 5";
     assert_eq!(look.run(sql).texts(), [[backend, "1".to_owned()]]);
 }
 
-// A session whose login passes through has no id of the proxy's that its client knows.
+// If a session's login passes through, its client does not know the id that the proxy gives to the session.
 both!(sessions_that_are_not_pooled_are_seen_and_killed);
 fn sessions_that_are_not_pooled_are_seen_and_killed(product: Product) {
     let server = Server::shared(product);
@@ -171,7 +171,7 @@ fn statements_and_sessions_are_killed_by_users_with_the_privilege(product: Produ
         .unwrap();
     wait::until("it runs", wait::SOON, || look.value(running) == "1");
     assert_eq!(refused(&mut look, &format!("KILL QUERY {id}")), 1227);
-    // It may be on its way to the backend yet.
+    // The statement may still be on its way to the backend.
     let mut server = Server::shared(product).root();
     let sleeps = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep' \
                   AND info LIKE '%AS killed_by_admin'";
@@ -214,7 +214,7 @@ fn settings_are_shown_without_secrets() {
             "{table}"
         );
     }
-    // Names are values, whatever is in them.
+    // Names are values, whatever characters they have.
     assert_eq!(
         look.value("SELECT name FROM backends"),
         "it's; DROP TABLE x"

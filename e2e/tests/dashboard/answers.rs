@@ -1,4 +1,4 @@
-//! The answers of the start page: is it well, what is slow, what has changed?
+//! The start page's answers: is the proxy healthy, which statements are slow, what has changed?
 
 use super::*;
 

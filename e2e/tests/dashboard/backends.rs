@@ -1,4 +1,4 @@
-//! Backends, as they are changed from the overview.
+//! Backends, and how they are changed from the overview.
 
 use super::*;
 
@@ -66,7 +66,7 @@ fn a_backend_at_max_connections_is_shown_as_full_and_not_as_down() {
     drop(conn);
     stands("up");
     server.kill();
-    // Somebody has to look, for there is no monitor account.
+    // Without a monitor account, the proxy notices a lost backend only if a client connects.
     drop(std::net::TcpStream::connect(proxy.tcp()));
     stands("down");
     tile("bad", "no primary in main");

@@ -1,4 +1,4 @@
-//! Digests: the list of those that took the most time, and a page for each.
+//! Digests: the list of the digests that took the most time, and a page for each digest.
 
 use super::*;
 

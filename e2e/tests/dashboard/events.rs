@@ -16,7 +16,7 @@ fn the_latest_event_comes_first() {
         assert_ne!(changed, settings);
         proxy.write_settings(&changed);
         proxy.signal(Signal::HUP);
-        // Others may come behind it meanwhile.
+        // Other events may follow this one meanwhile.
         let told = format!("[...{events}].some(it => it.textContent.includes('timeout_drain'))");
         browser.wait("what has just happened is told", &told);
         let numbers = format!("[...{events}].map(it => Number(it.dataset.key))");

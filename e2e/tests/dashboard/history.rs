@@ -1,4 +1,4 @@
-//! Charts are there at once, from the history.
+//! Charts have lines at once, from the history.
 
 use e2e::http::Http;
 use e2e::wait;
@@ -19,7 +19,7 @@ fn charts_have_lines_after_the_first_refresh() {
         caller.query(&sql).json()["rows"][0][0].as_u64() >= Some(3)
     });
     let browser = visit(&format!("http://127.0.0.1:{port}/"));
-    // Noted at the first look, since later ones draw lines by themselves.
+    // Recorded at the first refresh, because later refreshes would draw lines without the history.
     browser.wait("the page is fresh", "document.body.dataset.fresh");
     let drawn = "document.querySelectorAll('.plot canvas').length";
     browser.wait("all charts are drawn", &format!("{drawn} == 4"));

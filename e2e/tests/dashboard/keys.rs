@@ -1,4 +1,4 @@
-//! Rows of every table are reached by keys, and stay reached when what is shown is asked for anew.
+//! Keys reach the rows of every table. A refresh does not move the focus.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn go_to_rows(browser: &Browser, address: &str, view: &str) {
     browser.wait("rows are listed", "document.querySelector('main tr.open')");
 }
 
-/// Nobody works: what is asked for anew comes in the order that it had.
+/// There is no load, so each refresh lists the rows in the same order.
 #[test]
 fn rows_of_every_table_are_reached_by_keys_and_show_all_their_columns() {
     let port = free_port();
@@ -72,7 +72,7 @@ fn the_arrow_key_moves_from_the_last_row_to_the_next_table_and_a_refresh_keeps_t
         browser.press(DOWN);
         let within = format!("{tables}[1].contains(document.activeElement)");
         browser.wait("the next table has the focus", &within);
-        // Noted as soon as the key has done its work: what was slow meanwhile may come behind it.
+        // Recorded as soon as the key was handled, because slower work may follow.
         browser.run(
             "addEventListener('keydown', () => { \
              window.isLast = document.activeElement === [...document.querySelectorAll('main tr.open')].at(-1); })",

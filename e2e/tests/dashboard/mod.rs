@@ -1,6 +1,6 @@
 //! The dashboard in a real browser, in front of a proxy under load.
 //!
-//! With PILOTFISH_WRITE=1 the manual's pictures of it are made anew: `pictures.rs`.
+//! With PILOTFISH_WRITE=1 the test makes the manual's pictures anew: `pictures.rs`.
 
 mod answers;
 mod backends;
@@ -34,10 +34,10 @@ use e2e::{Product, Proxy, Server, Settings, free_port};
 /// `root:all`
 const ROOT: &str = "Basic cm9vdDphbGw=";
 
-/// Between two statements of a busy client.
+/// The pause between two statements of a busy client.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A statement whose text would run in a page that is not careful, and stays in the digest's text.
+/// A statement that would run as script in a page that does not escape it. Its digest keeps the text.
 const HOSTILE: &str = "SELECT 1 AS `<img src=x onerror=document.title='owned'><script>document.title='owned'</script>`";
 
 /// WebDriver's numbers for keys without a letter.
@@ -46,10 +46,10 @@ const UP: &str = "\u{e013}";
 const ENTER: &str = "\u{e007}";
 const ESCAPE: &str = "\u{e00c}";
 
-/// A proxy whose page is at this port, for whoever may change settings.
+/// A proxy that serves the dashboard at this port, for a user who may change settings.
 fn start(port: u16) -> Proxy {
     let server = Server::shared(Product::MariaDb);
-    // Who changes settings must have a way in at the next start.
+    // To change settings, the proxy needs an admin port at the next start.
     let admin = format!("127.0.0.1:{}", free_port());
     let settings = Settings::pooled(server, 4)
         .set("workers", 2)
@@ -88,14 +88,14 @@ fn views(browser: &Browser) -> Vec<String> {
     views
 }
 
-/// Goes to a view, and waits until it has been asked for.
+/// Opens a view, and waits until its data was requested.
 fn go(browser: &Browser, address: &str, view: &str) {
     browser.open("about:blank");
     browser.open(&format!("{address}#{view}"));
     browser.wait(&format!("{view} is fresh"), "document.body.dataset.fresh");
 }
 
-/// A proxy with clients that are busy as long as a function runs.
+/// Calls a function with a browser and a proxy whose clients are busy meanwhile.
 fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
     let port = free_port();
     let proxy = start(port);
@@ -108,7 +108,7 @@ fn under_load(look: impl FnOnce(&Browser, &Proxy, &str)) {
     });
 }
 
-/// Clients that are busy as long as a function runs.
+/// Keeps clients busy while a function runs.
 fn busy_while(proxy: &Proxy, look: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn busy_while(proxy: &Proxy, look: impl FnOnce()) {
             let is_over = &is_over;
             scope.spawn(move || busy(&mut proxy.connect(), number, is_over));
         }
-        // Whatever comes of it, the others are to end.
+        // The clients must end even if the function panics.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(look));
         is_over.store(true, Ordering::Relaxed);
         if let Err(panic) = outcome {
@@ -144,7 +144,7 @@ fn busy(conn: &mut RawConn, number: usize, is_over: &AtomicBool) {
     }
 }
 
-/// Waits until what is shown has been asked for anew, so many times.
+/// Waits until the page has requested its data again, so many times.
 fn wait_refreshed(browser: &Browser, times: usize) {
     for _ in 0..times {
         let fresh = browser.run("return document.body.dataset.fresh");

@@ -1,4 +1,4 @@
-//! The overview: figures, lines, who talks with whom.
+//! The overview: figures, charts, and the flows between clients and backends.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! On a phone.
+//! The dashboard on a phone.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn a_phone_shows_each_view_without_horizontal_scrolling() {
         browser.become_phone(390, 844);
         for view in views(browser) {
             go(browser, address, &view);
-            // What is too wide would make the page wider than the phone.
+            // Content that is too wide would make the page wider than the phone.
             let fits = "innerWidth == 390 && document.documentElement.scrollWidth <= 390";
             browser.wait(&format!("{view} fits"), fits);
             let link = "document.querySelector('nav a[aria-current]').getBoundingClientRect()";

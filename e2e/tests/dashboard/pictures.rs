@@ -1,7 +1,7 @@
 //! The manual's pictures: one of each view, made by the real page in front of real servers.
 //!
-//! With PILOTFISH_WRITE=1 they are made anew. Without it the test looks whether each view that the page lists has a
-//! picture and can be drawn, so that a change of a pixel makes nothing red.
+//! With PILOTFISH_WRITE=1 they are made anew. Without it the test checks that each view that the page lists has a
+//! picture and can be drawn. It compares no pixels.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ const PAGE: &str = concat!(
     "/../docs/manual/src/dashboard.md"
 );
 
-/// A reader of the manual loads all of them.
+/// The size limit is small because a reader of the manual loads all pictures.
 const BYTES_MAX: usize = 60_000;
 
 fn is_written() -> bool {
     std::env::var_os("PILOTFISH_WRITE").is_some()
 }
 
-/// Makes a picture, or looks for it; the page of the manual shows it.
+/// Makes a picture, or checks that it exists and that a page of the manual shows it.
 fn picture(browser: &Browser, name: &str) {
     let path: PathBuf = Path::new(IMAGES).join(format!("dashboard-{name}.webp"));
     let qualities = [60, 50, 40, 30, 20];
@@ -46,7 +46,7 @@ fn picture(browser: &Browser, name: &str) {
     );
 }
 
-/// Has lines grow, if they are to be seen.
+/// Waits while the charts get longer, if the pictures are made.
 fn look_on(browser: &Browser) {
     if is_written() {
         let waited = "(window.began ??= Date.now()) < Date.now() - 40000";
@@ -114,7 +114,7 @@ fn the_manual_has_a_picture_of_each_view() {
     });
 }
 
-/// What is worth a look in a view.
+/// Opens the part of a view that the picture shows.
 fn prepare(browser: &Browser, view: &str) {
     match view {
         "overview" => settled(browser),
@@ -140,7 +140,7 @@ fn prepare(browser: &Browser, view: &str) {
     }
 }
 
-/// The start page with all of its figures.
+/// Waits until the start page has all of its figures.
 fn settled(browser: &Browser) {
     browser.wait(
         "answers are there",

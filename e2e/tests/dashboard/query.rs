@@ -7,7 +7,7 @@ const RUN: &str =
 
 const STATUS: &str = "document.querySelector('.editor [role=status]')";
 
-/// Writes a statement, in place of the one that is there.
+/// Writes a statement into the editor, in place of the one that is there.
 fn write(browser: &Browser, sql: &str) {
     browser.run(&format!(
         "document.querySelector('textarea').value = {sql:?}"
@@ -25,7 +25,7 @@ fn a_statement_shows_its_result_or_error_and_is_in_the_history() {
     browser.run("document.querySelector('textarea').focus()");
     browser
         .press("SELECT 7 AS seven, name FROM settings WHERE name LIKE 'statement_stats.history%' ORDER BY name");
-    // Control and Enter.
+    // The keys Control and Enter.
     browser.run(
         "document.querySelector('textarea').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: true, bubbles: true, cancelable: true}))",
     );
@@ -58,7 +58,7 @@ fn a_statement_shows_its_result_or_error_and_is_in_the_history() {
         "the first is run again",
         "document.querySelector('.result tbody')",
     );
-    // The browser notes the refusal by itself.
+    // The browser logs the refused request to its console.
     let complaints = browser.complaints();
     assert!(
         complaints.iter().all(|it| it.contains("api/query")),

@@ -1,11 +1,11 @@
-//! Users who may only look have no button that would change something.
+//! Users with read access have no button that would change something.
 
 use super::*;
 
 /// `look:some`
 const LOOK: &str = "Basic bG9vazpzb21l";
 
-/// Buttons and fields by which something is changed.
+/// Buttons and fields that change something.
 const ACTING: &str = "return [...document.querySelectorAll('main button, dialog button')].filter(it => it.checkVisibility())\
     .map(it => it.textContent)\
     .filter(it => /^(Drain|Disable|Use|End|Stop|Change|Undo|Save to.*|Back to.*|Show what.*)$/.test(it))";

@@ -1,4 +1,4 @@
-//! The time line of schema changes, and the streams that it comes from.
+//! The time line of schema changes, and the streams that supply them.
 
 use e2e::http::Http;
 use e2e::{Folder, wait};
@@ -37,7 +37,7 @@ pub(super) fn server() -> Server {
     Server::start(Product::MariaDb, &options)
 }
 
-/// Makes a table, a view, and changes the table, through the proxy.
+/// Makes a table and a view, and changes the table, through the proxy.
 pub(super) fn change(port: u16, proxy: &Proxy) {
     let caller = Http::new(port).basic("cm9vdDphbGw=");
     let is_not_zero = |what: &str, sql: &str| {
@@ -53,7 +53,7 @@ pub(super) fn change(port: u16, proxy: &Proxy) {
     client.run(
         "CREATE TABLE shop.goods (id INT PRIMARY KEY, name VARCHAR(20), price DECIMAL(8, 2), KEY by_price (price))",
     );
-    // Else the definition that the server tells after the first change has both.
+    // The proxy must read the definition first. Otherwise the server would return it with both changes.
     let made = "SELECT count(*) FROM schema_versions WHERE object = 'goods'";
     is_not_zero("the table is known", made);
     client.run("ALTER TABLE shop.goods ADD COLUMN stock INT, DROP KEY by_price");

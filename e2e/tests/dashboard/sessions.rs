@@ -1,4 +1,4 @@
-//! Sessions: who is connected, and that they can be ended.
+//! Sessions: the list of connected clients, and the buttons that end them.
 
 use e2e::raw::Shape;
 use e2e::wait;
@@ -10,14 +10,14 @@ fn row_of(id: u32) -> String {
     format!("[...document.querySelectorAll('main tr')].find(it => it.dataset.key == '{id}')")
 }
 
-/// A button of a row's.
+/// A button in a session's row.
 fn button(row: &str, title: &str) -> String {
     format!(
         "[...({row}?.querySelectorAll('button') ?? [])].find(it => it.textContent == '{title}')"
     )
 }
 
-/// As long as a test may take, so that it ends only when it is stopped.
+/// Sleeps as long as a test may take, so that it ends only if it is killed.
 const SLOW: &str = "SELECT SLEEP(600) AS slow";
 
 #[test]
@@ -39,7 +39,7 @@ fn a_statement_or_a_session_is_killed_after_a_confirmation() {
             "document.querySelector('dialog[open] .statement')?.textContent.includes('AS slow')",
         );
         browser.click("document.querySelector('dialog[open] .primary')");
-        // The client's own word: that a row is not there may have other causes.
+        // Waits for the client's error, because the row may disappear for other reasons.
         slow.reply(Shape::Results);
         assert_eq!(slow.value("SELECT 2"), "2");
 

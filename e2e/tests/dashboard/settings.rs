@@ -1,4 +1,4 @@
-//! Settings: each with what it is for, changed in place.
+//! Settings: each has a description and can be changed in place.
 
 use super::*;
 
@@ -56,7 +56,7 @@ fn a_setting_changes_after_a_preview_of_its_effect() {
         );
         browser.press(ESCAPE);
         browser.wait("that is given up", "!document.querySelector('dialog')");
-        // The browser notes each refusal by itself.
+        // The browser logs each refused request to its console.
         let complaints = browser.complaints();
         assert!(
             complaints.iter().all(|it| it.contains("api/query")),
@@ -114,7 +114,7 @@ fn one_button_undoes_a_change_and_a_group_is_found_by_its_name() {
         "document.querySelector('.undo').hidden",
     );
     change("6543");
-    // The list of what differs from the file outlives the page.
+    // The list of settings that differ from the file stays after the page is reloaded.
     go(&browser, &address, "settings");
     undo(".settings > .card", before.as_str().unwrap());
     browser.wait(

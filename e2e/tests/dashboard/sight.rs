@@ -1,10 +1,10 @@
-//! What everybody can see, or hear: contrast, names, motion.
+//! Accessibility: contrast, names of controls, motion.
 
 use serde_json::json;
 
 use super::*;
 
-/// Texts whose contrast with what is behind them is less than WCAG's AA asks for (4.5, or 3 for large ones).
+/// Finds texts whose contrast with their background is lower than WCAG AA requires (4.5, or 3 for large texts).
 const FAINT: &str = r"
     const parsed = colour => (colour.match(/[\d.]+/g) ?? []).map(Number);
     const light = rgb => rgb.slice(0, 3).map(it => it / 255)
@@ -30,7 +30,7 @@ const FAINT: &str = r"
     }
     return faint;";
 
-/// Things that can be used, and have no name.
+/// Finds controls that have no name.
 const NAMELESS: &str = r"
     const name = it => it.getAttribute('aria-label') || it.textContent.trim() || it.labels?.[0]?.textContent;
     return [...document.querySelectorAll('a, button, input, select, textarea, nav, table, dialog, [role=img], [role=region]')]
@@ -57,7 +57,7 @@ fn every_text_has_enough_contrast_and_every_control_has_a_name() {
 fn reduced_motion_disables_all_animations() {
     under_load(|browser, _, _| {
         browser.emulate("prefers-reduced-motion", "no-preference");
-        // While nothing flows, there is none.
+        // While nothing flows, nothing is animated.
         let moves = "[...document.querySelectorAll('.moving')].map(it => getComputedStyle(it).animationName)[0]";
         browser.wait(
             "statements flow, and that moves",

@@ -1,8 +1,8 @@
-//! What the page costs to load.
+//! The bytes that a browser loads for the page.
 
 use super::*;
 
-/// Bytes of the page's own files, as they are sent.
+/// The limit of the page's own files, in bytes as they are sent.
 const BYTES_MAX: u64 = 100_000;
 
 #[test]
@@ -11,7 +11,7 @@ fn the_page_is_loaded_in_100_kb() {
     let _proxy = start(port);
     let browser = visit(&format!("http://127.0.0.1:{port}/"));
     browser.wait("the page is fresh", "document.body.dataset.fresh");
-    // Answers of the API are no part of the page.
+    // Answers of the API do not count as parts of the page.
     let told = browser.run(
         "return performance.getEntries().filter(it => it.transferSize !== undefined && !/\\/(api|metrics)/.test(it.name))\
          .reduce((sum, it) => sum + it.transferSize, 0)",

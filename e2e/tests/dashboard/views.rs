@@ -1,4 +1,4 @@
-//! Every view is there, by its key.
+//! Each view opens by its key.
 
 use super::*;
 

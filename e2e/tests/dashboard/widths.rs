@@ -1,8 +1,8 @@
-//! On a wide screen every view fits, and leaves no part of the screen empty.
+//! On a wide screen every view fits and leaves no gaps.
 
 use super::*;
 
-/// Cards that do not reach the right end of what they stand in, beside nothing.
+/// Finds cards that do not reach the right end of their container, with nothing beside them.
 const HOLES: &str = r"
     const main = document.querySelector('main').getBoundingClientRect();
     const cards = [...document.querySelectorAll('main .card, main .tile')].filter(it => it.checkVisibility())
@@ -12,7 +12,7 @@ const HOLES: &str = r"
         && !cards.some(other => other.left >= it.right && other.top < it.bottom && other.bottom > it.top));
     return {narrow: cards.length && right < Math.min(main.right, innerWidth) - 40, alone: alone.length};";
 
-/// What has to be scrolled sideways to be seen: tables with too many columns, the list of views.
+/// Finds content that must be scrolled sideways: tables with too many columns, the list of views.
 const CUT: &str = r"
     return [...document.querySelectorAll('nav, main .scroll')].filter(it => it.scrollWidth > it.clientWidth)
         .map(it => it.tagName + ' ' + it.textContent.slice(0, 40));";

@@ -1,5 +1,5 @@
-//! A chain under load: a primary, the proxy, eight replicas. Each of the three kinds is killed meanwhile. In the end all
-//! have the same rows and the same transactions.
+//! A chain under load: a primary, the proxy, eight replicas. Each of the three kinds is killed meanwhile. In the
+//! end all servers have the same rows and the same transactions.
 
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -19,14 +19,14 @@ const TABLES: u32 = 4;
 const ROWS: u32 = 1000;
 const WRITERS: u32 = 4;
 
-/// How long the load lasts: `PILOTFISH_CHAIN_SECONDS`, or a minute in the night's run of all tests.
+/// How long the load lasts: `PILOTFISH_CHAIN_SECONDS`, or a minute in the nightly run of all tests.
 fn duration() -> Duration {
     let seconds = std::env::var("PILOTFISH_CHAIN_SECONDS").ok();
     let seconds = seconds.map(|it| it.parse().expect("PILOTFISH_CHAIN_SECONDS is a number"));
     Duration::from_secs(seconds.unwrap_or_else(|| e2e::sized(10, 60)))
 }
 
-/// What a kill of a server must not lose there.
+/// A server that loses no committed transaction if it is killed.
 fn durable(product: Product, id: u32) -> LeasedServer {
     let id = format!("--server-id={id}");
     let mut options = e2e::primary_options(product);
@@ -42,7 +42,7 @@ fn durable(product: Product, id: u32) -> LeasedServer {
     Server::lease_with(product, &options)
 }
 
-/// sysbench's reads and writes on the primary. It ends when the primary is killed, and begins again then.
+/// sysbench's reads and writes on the primary. It ends when the primary is killed, and then starts again.
 struct Load {
     stops: Arc<AtomicBool>,
     runs: JoinHandle<()>,
@@ -51,7 +51,7 @@ struct Load {
 }
 
 impl Load {
-    /// Makes the tables, and begins.
+    /// Makes the tables, and starts the load.
     fn start(primary: &Server) -> Self {
         let port = primary.port();
         let prepared = sysbench(port, "prepare").output();
@@ -70,7 +70,7 @@ impl Load {
                 let mut run = command.spawn().expect("sysbench is installed");
                 wait::until("sysbench ends", Duration::MAX, || {
                     if stops() {
-                        // It may have ended by itself.
+                        // sysbench may have ended already.
                         let _ = run.kill();
                     }
                     run.try_wait().unwrap().is_some()
@@ -85,7 +85,7 @@ impl Load {
         }
     }
 
-    /// How many transactions the primary has logged; none if it is away.
+    /// The number of transactions that the primary has logged; `None` if it does not answer.
     fn transactions(&self) -> Option<u64> {
         let mut conn = RawConn::connect(&self.primary, &Login::app()).ok()?;
         let reply = conn.try_query(position(self.product)).ok()?;
@@ -93,7 +93,7 @@ impl Load {
         text.rsplit(['-', ':']).next()?.parse().ok()
     }
 
-    /// Waits until the primary has logged so many more.
+    /// Waits until the primary has logged so many more transactions.
     fn goes_on(&self, more: u64) {
         let now = || wait::for_some("the primary answers", wait::SOON, || self.transactions());
         let wanted = now() + more;
@@ -106,7 +106,7 @@ impl Load {
     }
 }
 
-/// Four tables, four threads.
+/// A sysbench command with four tables and four threads.
 fn sysbench(port: u16, task: &str) -> Command {
     let mut command = Command::new("sysbench");
     command
@@ -173,7 +173,7 @@ fn all_links_of_a_chain_are_the_same_after_kills_under_load(product: Product) {
     proxy.stop();
 }
 
-/// Rows, and GTIDs without holes.
+/// Checks that all servers have the same rows, and the replicas all GTIDs.
 fn check_links(fed: &Fed, replicas: &[LeasedServer]) {
     let product = fed.primary.product;
     let all = fed.primary.root().value(position(product));
@@ -186,7 +186,7 @@ fn check_links(fed: &Fed, replicas: &[LeasedServer]) {
     for replica in replicas {
         wait_caught_up(replica, &all);
         assert_eq!(checksums(replica), expected);
-        // The clock of parallel replicas was counted on from one log file of the primary into the next.
+        // The logical clock of parallel replicas continued from one log file of the primary to the next.
         let log = std::fs::read_to_string(replica.folder().join("log")).unwrap();
         assert!(
             !log.contains("is inconsistent with that of a preceding one"),
@@ -203,7 +203,7 @@ fn executed(replica: &Server) -> String {
     })
 }
 
-/// Waits until a replica has everything, as long as it goes on: eight replicas have a lot to do.
+/// Waits until a replica has all transactions, as long as it makes progress: eight replicas take long.
 fn wait_caught_up(replica: &Server, all: &str) {
     let mut had = executed(replica);
     while had != all {

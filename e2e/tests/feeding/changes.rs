@@ -1,4 +1,4 @@
-//! The change feed: over HTTP, from each position on, and into files.
+//! The change feed: over HTTP, from each position, and into files.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -39,7 +39,7 @@ fn blocks(kind: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// A primary whose changes can be read over HTTP, as the page says.
+/// A primary whose changes can be read over HTTP, with the settings of the manual's page.
 struct Feed {
     fed: Fed,
     http: u16,
@@ -82,7 +82,7 @@ impl Feed {
         }
     }
 
-    /// Waits until the proxy has had all that was written, and knows what its objects are.
+    /// Waits until the proxy has read all that was written, and knows the definitions of the objects.
     fn wait_followed(&self) {
         let last = |text: &str| text.rsplit(['-', ':']).next().map(str::to_owned);
         let primary = &self.fed.primary;
@@ -115,7 +115,7 @@ impl Feed {
 /// One stream of changes.
 struct Changes {
     reader: BufReader<TcpStream>,
-    /// What has come of the next line.
+    /// The bytes of the next line that have arrived.
     rest: Vec<u8>,
     content_type: String,
 }
@@ -128,7 +128,7 @@ impl Changes {
         })
     }
 
-    /// None: the answer is 503.
+    /// `None` if the answer is 503.
     fn try_open(port: u16, query: &str, headers: &[&str]) -> Option<Self> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream
@@ -168,7 +168,7 @@ impl Changes {
         })
     }
 
-    /// The next line without its end; none behind the last.
+    /// The next line without its line end; `None` after the last one.
     fn line(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.rest.iter().position(|it| *it == b'\n') {
@@ -198,7 +198,7 @@ impl Changes {
         }
     }
 
-    /// The changes up to one that is the last.
+    /// The changes up to the first one for which `is_last` is true.
     fn until(&mut self, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut all = Vec::new();
         loop {
@@ -216,7 +216,7 @@ fn is_ddl(text: &'static str) -> impl Fn(&Value) -> bool {
     move |it| it["ddl"].as_str().is_some_and(|ddl| ddl.starts_with(text))
 }
 
-/// Each change by its transaction and its place there.
+/// A change's transaction and its place in the transaction.
 fn id(change: &Value) -> (String, u64) {
     let transaction = &change["transaction"];
     let gtid = transaction["id"].as_str().unwrap().to_owned();
@@ -252,7 +252,7 @@ fn the_page_of_the_change_feed_does_what_it_says(product: Product) {
         .map(|it| serde_json::from_str(it).unwrap())
         .collect();
     assert_eq!(rows, expected);
-    // The whole line of the page has the same fields.
+    // The complete line on the page has the same fields.
     let whole = FEED.split("```text\n{\"before\"").nth(1).unwrap();
     let whole = whole.split("```").next().unwrap().replace('\n', "");
     let whole: Value = serde_json::from_str(&format!("{{\"before\"{whole}")).unwrap();
@@ -290,7 +290,7 @@ fn changes_arrive_in_order_and_can_be_read_again_from_each_position(product: Pro
     let mut root = feed.fed.primary.root();
     for statement in MANY {
         root.run(statement);
-        // The server says what a table is now, which must be what it was behind the statement.
+        // The definition that the server shows now must be the one that it had after the statement.
         let is_ddl = ["CREATE", "ALTER", "TRUNCATE", "RENAME", "DROP"];
         if is_ddl.iter().any(|it| statement.starts_with(it)) {
             feed.wait_followed();
@@ -331,9 +331,9 @@ fn changes_arrive_in_order_and_can_be_read_again_from_each_position(product: Pro
         assert!(first <= index + 1, "{index}: {first}");
         assert_eq!(ids(&rest), ids(&all[first..]), "{index}");
     }
-    // Some tables only, and live.
+    // A live reader of some tables.
     let mut few = feed.open("tables=shop.lines,!shop.orders");
-    // The reader is there before the next change.
+    // The heartbeat shows that the reader is connected before the next change.
     let heartbeat = few.line().unwrap();
     assert!(heartbeat.contains("\"heartbeat\""), "{heartbeat}");
     feed.run(&[
@@ -431,7 +431,7 @@ fn a_reader_continues_after_a_kill_of_the_proxy(product: Product) {
         "CREATE TABLE shop.orders (id INT PRIMARY KEY, note TEXT)",
     ]);
     feed.fed.write(0, 10);
-    // Each number is inserted once, and three less than it updated.
+    // Each number is inserted once; an update changes the row of the third number before.
     let is_insert = |number: u32| move |it: &Value| it["op"] == "c" && it["after"]["id"] == number;
     let mut all = feed.open("from=oldest").until(is_insert(9));
     proxy.kill();
@@ -440,7 +440,7 @@ fn a_reader_continues_after_a_kill_of_the_proxy(product: Product) {
     let query = format!("from={}", position_of(all.last().unwrap()));
     let mut changes = feed.open(&query);
     all.extend(changes.until(is_insert(19)));
-    // Other settings of the stream have it begin again, and its readers stay.
+    // Changed settings of the stream restart it, and its readers stay connected.
     let text = std::fs::read_to_string(&feed.fed.config).unwrap();
     let text = text.replace(
         "server_id = 4242\n",
@@ -451,7 +451,7 @@ fn a_reader_continues_after_a_kill_of_the_proxy(product: Product) {
     feed.fed.write(20, 22);
     all.extend(changes.until(is_insert(21)));
 
-    // A reader of server-sent events says itself where it was.
+    // A reader of server-sent events sends its last position itself.
     let last = position_of(all.last().unwrap());
     let id = format!("last-event-id: {last}");
     let headers = ["accept: text/event-stream", &id];
@@ -502,7 +502,7 @@ fn a_reader_whose_position_was_purged_gets_an_error_with_the_missing_gtids(produ
         )]);
     }
     let is_gone = || {
-        // While the relay has the position, the answer does not end.
+        // While the relay still has the position, the answer does not end.
         let mut stream = TcpStream::connect(("127.0.0.1", feed.http)).unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nauthorization: Basic {READER}\r\n\r\n",
@@ -518,7 +518,7 @@ fn a_reader_whose_position_was_purged_gets_an_error_with_the_missing_gtids(produ
     let (status, text) = feed.refused(READER, &path);
     assert_eq!(status, 410);
     assert!(text.contains("The missing ones are"), "{text}");
-    // The oldest of the relay can still be read, and bring the last.
+    // A reader can start at the oldest position of the relay and reads up to the last change.
     feed.open("from=oldest").until(|it| it["after"]["id"] == 11);
     proxy.stop();
 }
@@ -586,7 +586,7 @@ fn only_the_roles_changes_and_admin_read_the_feed(product: Product) {
             assert_eq!(feed.refused(user, path).0, status, "{path}");
         }
     }
-    // A relay without a transaction knows no source that could be ahead of it.
+    // An empty relay cannot tell that a position is ahead of its source.
     feed.run(&["CREATE DATABASE shop"]);
     feed.open("from=oldest").until(is_ddl("CREATE DATABASE"));
     let ahead = match product.is_mariadb() {
@@ -601,7 +601,7 @@ fn only_the_roles_changes_and_admin_read_the_feed(product: Product) {
     proxy.stop();
 }
 
-/// The rows of a change file and of those that it has rotated, each change once.
+/// The rows of a change file and of its rotated files, each change once.
 fn in_files(folder: &Path) -> Vec<Value> {
     let files = folder.read_dir().unwrap().map(|it| it.unwrap().path());
     let is_data = |it: &PathBuf| {
@@ -614,7 +614,7 @@ fn in_files(folder: &Path) -> Vec<Value> {
     files.sort_by_key(|it| (it.extension().is_some_and(|it| it == "jsonl"), it.clone()));
     let mut all: Vec<Value> = Vec::new();
     for file in files {
-        // The proxy has rotated it since its name was read.
+        // The proxy may have rotated the file since its name was read.
         let Ok(text) = std::fs::read_to_string(file) else {
             return in_files(folder);
         };

@@ -1,4 +1,4 @@
-//! Relay files on a disk that is full for a while.
+//! Relay files on a disk that is full for some time.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ both! {
     a_full_disk_stops_the_stream_and_free_space_continues_it
 }
 
-/// A file system of its own, in memory.
+/// A small file system in memory.
 pub(crate) struct SmallDisk {
     folder: Folder,
 }
@@ -26,7 +26,7 @@ impl SmallDisk {
         disk
     }
 
-    /// Where it is.
+    /// The path of the file system.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -35,7 +35,7 @@ impl SmallDisk {
         self.folder.path().join("ballast")
     }
 
-    /// Leaves so much room, in bytes.
+    /// Fills the file system except for this many bytes.
     pub(crate) fn fill(&self, room: u64) {
         let disk = rustix::fs::statvfs(self.folder.path()).unwrap();
         let free = disk.f_bavail * disk.f_frsize;
@@ -54,7 +54,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Tests are run by root, or by a user of sudo.
+/// Runs a command as root. The tests are run by root, or by a user of sudo.
 fn as_root(command: &[&str]) {
     let is_root = rustix::process::geteuid().is_root();
     let sudo = if is_root { &[][..] } else { &["sudo", "-n"] };
@@ -81,7 +81,7 @@ fn a_full_disk_stops_the_stream_and_free_space_continues_it(product: Product) {
     let replica = fed.replica(2);
     fed.check(&[&replica]);
 
-    // A few transactions fit.
+    // A few transactions fit into this room.
     disk.fill(64 << 10);
     fed.write(5, 40);
     proxy.wait_event("replication_failed", &["cause=\"relay\"", FULL]);
@@ -91,7 +91,7 @@ fn a_full_disk_stops_the_stream_and_free_space_continues_it(product: Product) {
         let select = format!("SELECT state FROM replication WHERE last_error LIKE '%{FULL}%'");
         admin.run(&select).texts() == [["waiting"]]
     });
-    // What the replica has got is in the files, and the rest comes when there is room.
+    // The files have the transactions that the replica has got. The others follow when there is room.
     proxy.kill();
     let proxy = fed.proxy();
     proxy.wait_event("replication_failed", &[FULL]);

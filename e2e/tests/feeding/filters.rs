@@ -1,4 +1,4 @@
-//! Replicas behind filters get what the filters leave, under their names, and with a GTID for each transaction.
+//! Replicas behind filters get the remaining rows, under the names that the filters give, and each transaction's GTID.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn example(language: &str, number: usize) -> &'static str {
     example.split("```").next().unwrap()
 }
 
-/// A primary whose stream has filters.
+/// A primary whose stream has these filters.
 fn filtered(product: Product, filters: &str) -> Fed {
     let fed = Fed::new(product);
     fed.primary
@@ -35,7 +35,7 @@ fn filtered(product: Product, filters: &str) -> Fed {
     fed
 }
 
-/// Writes other filters below the stream.
+/// Replaces the filters of the stream.
 fn set_filters(fed: &Fed, filters: &str) {
     let folder = fed.config.parent().unwrap();
     std::fs::write(folder.join("hash.key"), "the secret text").unwrap();
@@ -92,7 +92,7 @@ fn the_filters_of_the_manual_do_what_it_says(product: Product) {
     ] {
         root.run(statement);
     }
-    // Every GTID is there, also of the transactions of which nothing is left.
+    // Every GTID is there, also of transactions whose rows were all filtered out.
     let all = root.value(position(product));
     wait_reached(&one, &all);
     let select = "SELECT id, email = SHA2(CONCAT('the secret text', 'ada@work'), 256) AND LENGTH(email) = 64, card, \
@@ -125,7 +125,7 @@ fn with_script(product: Product, filters: &str, script: &str) -> Fed {
 
 fn write_script(fed: &Fed, script: &str) {
     let folder = fed.config.parent().unwrap();
-    // A script is read when a transaction begins, so it is never there in part.
+    // The proxy reads a script when a transaction begins, so the file must never be incomplete.
     let file = folder.join("filter.lua");
     std::fs::write(folder.join("new.lua"), script).unwrap();
     std::fs::rename(folder.join("new.lua"), file).unwrap();
@@ -154,7 +154,7 @@ fn the_script_of_the_manual_does_what_it_says(product: Product) {
     );
     assert_nowhere(&fed, &["555-19", "+47"]);
 
-    // A script that fails stops the stream, and nothing passes; the next one goes on.
+    // If a script fails, the stream stops and nothing passes. With the next script it continues.
     write_script(
         &fed,
         "function on_change(change) change.after.nothing = 1 end",
@@ -174,7 +174,7 @@ fn the_script_of_the_manual_does_what_it_says(product: Product) {
     proxy.stop();
 }
 
-/// Appends to texts, and writes every other value anew.
+/// A script that appends to texts and writes every other value anew.
 const ALL_TYPES: &str = r#"
 function on_change(change)
   if not change.after then return end
@@ -347,7 +347,7 @@ fn tables_differ_only_by_the_filters(product: Product) {
     proxy.stop();
 }
 
-/// The relay files have none of these texts.
+/// Asserts that the relay files contain none of these texts.
 fn assert_nowhere(fed: &Fed, secrets: &[&str]) {
     let relay = fed.config.parent().unwrap().join("relay");
     for entry in relay.read_dir().unwrap() {
@@ -406,7 +406,7 @@ fn lengths_of_transactions_are_right_without_checksums_on_the_primary(product: P
     proxy.stop();
 }
 
-/// Each GTID event of the relay states where the next transaction is.
+/// Checks that each GTID event of the relay states where the next transaction begins.
 fn check_lengths(fed: &Fed) {
     let file = fed.config.parent().unwrap().join("relay/pilotfish.000001");
     let mut command = fed.primary.product.command("mysqlbinlog");

@@ -11,7 +11,7 @@ both! {
     changes_of_one_table_in_a_row_do_not_wait_for_the_timeout
 }
 
-/// A primary that waits for an acknowledgement of each commit, for longer than any test.
+/// A primary whose commits wait for an acknowledgement longer than any test lasts.
 fn waiting(product: Product) -> Fed {
     let fed = Fed::new(product);
     let mut root = fed.primary.root();
@@ -71,7 +71,7 @@ fn semi_sync_commits_wait_for_the_proxy_and_continue_after_its_restart(product: 
     proxy.signal(e2e::Signal::CONT);
     commit.join().unwrap();
 
-    // The same without a proxy, until the next one is there.
+    // While no proxy runs, a commit waits until the next proxy has started.
     proxy.kill();
     let mut conn = fed.primary.root();
     let commit = std::thread::spawn(move || {
@@ -123,7 +123,7 @@ fn nothing_that_was_acknowledged_is_lost(product: Product) {
     fed.primary.kill();
     writers.into_iter().for_each(|it| it.join().unwrap());
 
-    // The relay files alone have what the clients were told of.
+    // Only the relay files have all transactions that the clients were told of.
     let proxy = fed.proxy();
     let replica = fed.replica(2);
     let expected: Vec<u32> = acknowledged
@@ -133,7 +133,7 @@ fn nothing_that_was_acknowledged_is_lost(product: Product) {
     let mut root = replica.root();
     wait::until("the replica has all", wait::SOON, || {
         let counts = "SELECT COUNT(*) FROM shop.orders GROUP BY writer ORDER BY writer";
-        // The table is not there at first.
+        // The table may be missing at first.
         let reply = root.query(counts);
         if reply.error().is_some() {
             return false;
@@ -160,8 +160,8 @@ fn changes_of_one_table_in_a_row_do_not_wait_for_the_timeout(product: Product) {
     let mut root = fed.primary.root();
     root.run("CREATE DATABASE shop");
     root.run("CREATE TABLE shop.orders (id INT PRIMARY KEY)");
-    // Each keeps the table locked until it is acknowledged. The next one locks it while the proxy asks what the last one
-    // has made of it.
+    // Each statement keeps the table locked until it is acknowledged. The next one locks it while the proxy asks
+    // for the definition that the last one has made.
     let writers: Vec<_> = (0..3)
         .map(|writer| {
             let mut conn = fed.primary.root();
@@ -175,7 +175,7 @@ fn changes_of_one_table_in_a_row_do_not_wait_for_the_timeout(product: Product) {
         })
         .collect();
     writers.into_iter().for_each(|it| it.join().unwrap());
-    // Without an acknowledgement they would wait until the proxy's question fails.
+    // Without an acknowledgement the writers would wait until the proxy's query for the definition fails.
     assert_eq!(proxy.count_events("replication_failed"), 0);
     assert_eq!(status(&mut root, product, "no_tx"), "0");
     let address = Address::Tcp(([127, 0, 0, 1], fed.admin).into());

@@ -36,7 +36,7 @@ fn write(server: &Server, numbers: std::ops::Range<u32>) {
     }
 }
 
-/// Waits until a replica has all that a server has, and compares their tables.
+/// Waits until a replica has all transactions of a server, and compares their tables.
 fn check(replica: &Server, source: &Server) {
     let all = source.root().value(position(source.product));
     wait_reached(replica, &all);
@@ -75,7 +75,7 @@ fn replicas_keep_their_place_when_the_primary_changes(product: Product) {
     take_writes(&cluster.replicas[0]);
     write(&cluster.replicas[0], 20..40);
     check(&fed, &cluster.replicas[0]);
-    // The old primary is not needed for anything.
+    // Nothing needs the old primary any more.
     cluster.primary.kill();
     write(&cluster.replicas[0], 40..60);
     check(&fed, &cluster.replicas[0]);

@@ -4,7 +4,7 @@ use e2e::Certs;
 
 use super::*;
 
-/// Statements whose events newer versions write in another way.
+/// Statements whose events differ in newer versions.
 const STATEMENTS: [&str; 12] = [
     "CREATE DATABASE IF NOT EXISTS shop",
     "CREATE TABLE shop.orders (id INT PRIMARY KEY AUTO_INCREMENT, note TEXT)",
@@ -20,8 +20,8 @@ const STATEMENTS: [&str; 12] = [
     "DELETE FROM shop.orders WHERE id = 2",
 ];
 
-/// Has the replica follow the proxy over TLS. A replica of this version checks the proxy's certificate unless it is told
-/// otherwise.
+/// Makes the replica follow the proxy over TLS. A replica of this version checks the proxy's certificate unless it
+/// is configured otherwise.
 fn follow_over_tls(replica: &Server, port: u16, check: &str) {
     let mut root = replica.root();
     root.run(&format!(
@@ -42,7 +42,7 @@ fn newer_replicas_have_the_data_of_their_primary(product: Product) {
     std::fs::write(&fed.config, format!("{text}\n{tls}")).unwrap();
     let mut root = fed.primary.root();
     if product == Product::MariaDbNext {
-        // ALTER TABLE is written when it begins, and when it ends.
+        // The server logs an ALTER TABLE when it begins and again when it ends.
         root.run("SET GLOBAL binlog_alter_two_phase = ON");
     }
     root.run("SET GLOBAL log_bin_compress = ON");

@@ -1,4 +1,4 @@
-//! What can be done by paths of its own: settings, backends, rules, accounts, the file, counters.
+//! Changes over HTTP: settings, backends, rules, accounts, the file, counters.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{LOOK, ROOT, Watched, rows, unserved};
 
-/// Somebody who does things.
+/// A client that sends changes.
 struct Doer(Http);
 
 impl Doer {
@@ -22,7 +22,7 @@ impl Doer {
         self.0.ask(method, path, Some(&body.to_string()))
     }
 
-    /// Has something done that tells of it.
+    /// Sends a change, and returns the answer's body.
     #[track_caller]
     fn does(&self, method: &str, path: &str, body: &Value) -> Value {
         let answer = self.ask(method, path, body);
@@ -63,7 +63,7 @@ fn settings_are_changed_listed_and_saved() {
     assert_eq!(root.does("PATCH", "/api/settings", &wanted)["done"], true);
     assert_eq!(holds(), "4321");
     assert_eq!(root.rows("changes"), *expected.as_array().unwrap());
-    // One that cannot be has the others not be, either.
+    // If one setting is invalid, no other setting changes either.
     let wanted = json!({"limits.sessions_max": 1, "limits.timeout_login": "never"});
     let (status, text) = root.refused("PATCH", "/api/settings", &wanted.to_string());
     assert!(
@@ -115,7 +115,7 @@ fn backends_are_added_changed_and_removed() {
     assert_eq!(backend(), [json!(["127.0.0.1:1", 1, 0, 1, "primary"])]);
     let lines = fs::read_to_string(watched.proxy.config_file()).unwrap();
     assert!(!lines.contains("db/2"), "{lines}");
-    // Another case is another name.
+    // Names are case-sensitive.
     for (named, body) in [
         ("DB%2F2", r#"{"weight": 7}"#),
         ("x'%20OR%201=1;--", r#"{"weight": 7}"#),
@@ -133,7 +133,7 @@ fn backends_are_added_changed_and_removed() {
     assert_eq!(root.does("DELETE", path, &json!({}))["changed"], 1);
     assert_eq!(backend(), [] as [Value; 0]);
     assert_eq!(root.refused("DELETE", path, "").0, 404);
-    // The last one is not taken out, as everywhere.
+    // The last backend cannot be removed, as over SQL.
     let last = root.rows("tables/backends?columns=name")[0][0]
         .as_str()
         .unwrap()
@@ -210,7 +210,7 @@ fn rules_and_accounts_are_added_changed_and_removed() {
         "/api/admin_accounts/eve",
         &json!({"role": "admin"}),
     );
-    // Who could do no more afterwards is kept from it.
+    // An administrator cannot remove the last account that may change settings.
     assert_eq!(
         of_eve.refused("DELETE", "/api/admin_accounts/eve", "").0,
         400
@@ -246,12 +246,12 @@ fn counts_can_be_reset_over_http() {
     let hits = || root.rows("tables/rules?columns=hits")[0][0].clone();
     wait::until("it is hit", wait::SOON, || hits() == 1);
     root.does("POST", "/api/reset/status", &json!({}));
-    // A worker that is too busy does it later.
+    // A worker that is busy resets its counters later.
     wait::until("hits begin again", wait::SOON, || hits() == 0);
     assert_eq!(root.refused("POST", "/api/reset/settings", "{}").0, 404);
 }
 
-/// By the document itself: what it says is for administrators is, and the rest is for all.
+/// The document itself says which paths are for administrators. All others are for every user.
 #[test]
 fn a_user_with_the_role_stats_changes_nothing_and_the_attempt_is_logged() {
     let folder = Folder::new("files");
@@ -430,7 +430,7 @@ fn malformed_and_hostile_bodies_give_an_error() {
     }
     let long = format!("{{\"zone\": \"{}\"}}", "x".repeat(1 << 20));
     assert_eq!(root.refused("PATCH", "/api/settings", &long).0, 413);
-    // A form of another site's could send this.
+    // A form of another web site could send this request.
     let form = watched.root().header("content-type", "text/plain");
     for path in [
         "/api/save",

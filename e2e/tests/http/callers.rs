@@ -1,4 +1,4 @@
-//! Who gets in, and who does not.
+//! Logins and access over HTTP: allowed and refused.
 
 use e2e::http::Http;
 use e2e::{Certs, Product, Proxy, Server, Settings, free_port, wait};
@@ -73,12 +73,12 @@ fn the_token_allows_reading_only() {
     );
     let wrong = Http::new(port).header("authorization", "Bearer 0123456789abcdeg");
     assert_eq!(wrong.get("/api/tables").status, 401);
-    // Nobody could use the admin port, which is closed.
+    // The admin port is closed, because there is no account that could use it.
     let purposes = caller.get("/api/tables/listeners?columns=purpose");
     assert_eq!(rows(&purposes), [json!(["clients"]), json!(["http"])]);
     let told = caller.get("/api/tables/settings?name=http.token&columns=value");
     assert!(!told.text().contains(token), "{}", told.text());
-    // The first user opens it.
+    // The first account opens the admin port.
     let settings = settings
         .set("admin.username", "root")
         .set("admin.password", "all");
@@ -98,7 +98,7 @@ fn health_needs_no_login() {
         ready.status == 503 && ready.text().starts_with("not ready: no backend is usable")
     });
     let served = Watched::pooled(Product::MariaDb);
-    // By whatever name, as balancers ask.
+    // Load balancers may use any host name.
     let stranger = served.stranger().header("host", "10.1.2.3:80");
     wait::until("the backend is up", wait::SOON, || {
         let ready = stranger.get("/readyz");
@@ -108,7 +108,7 @@ fn health_needs_no_login() {
 
 #[test]
 fn a_proxy_is_not_ready_before_a_probe_has_answered() {
-    // It accepts connections and says nothing.
+    // The socket accepts connections and sends nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let settings = Settings::default()
@@ -146,7 +146,7 @@ fn a_proxy_that_stops_is_not_ready_while_a_transaction_ends() {
     }
 }
 
-/// Beside a backend there may be more that somebody needs.
+/// A proxy may have several clusters, so readiness can be asked for one of them.
 #[test]
 fn readiness_is_answered_for_the_requested_cluster() {
     let server = Server::lease(Product::MariaDb);
@@ -247,7 +247,7 @@ fn a_client_with_many_failed_logins_is_delayed() {
     for _ in 0..3 {
         assert_eq!(wrong.get("/api/tables").status, 401);
     }
-    // The right password is told as slowly, and then all is forgotten.
+    // The right password is answered with the same delay. Then the failed logins are forgotten.
     assert_eq!(
         watched.stranger().basic(LOOK).get("/api/tables").status,
         200

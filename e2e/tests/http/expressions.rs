@@ -1,21 +1,21 @@
-//! What an expression of Prometheus' language names: metrics, the labels that choose their series, the labels of its
-//! result.
+//! The metrics that an expression of Prometheus' language names, the labels that select their series, and the
+//! labels of its result.
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Expression {
-    /// The metrics, in their order.
+    /// The metrics, in the order in which the expression names them.
     pub metrics: Vec<Selector>,
-    /// The labels that the result must have: of `by (…)`, and those that a legend shows.
+    /// The labels that the result must have: those of `by (…)`, and those that a legend shows.
     pub labels: Vec<String>,
 }
 
-/// A metric's name with what stands behind it in braces.
+/// A metric's name with the matchers in the braces after it.
 #[derive(Debug)]
 pub struct Selector {
     pub name: String,
     pub matchers: Vec<Matcher>,
-    /// Whether it stands in `rate(…)`.
+    /// Whether the metric stands in `rate(…)`.
     pub is_in_rate: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Whether it names a value itself: not a pattern, no variable, not the empty text.
+    /// Whether the matcher names exactly one value: no pattern, no variable, no empty text.
     pub fn is_one_value(&self) -> bool {
         self.operator == "=" && !self.value.is_empty() && !self.value.starts_with('$')
     }
@@ -62,7 +62,7 @@ impl Expression {
                 expression.labels.extend(labels.map(str::to_owned));
                 rest = behind;
             } else if word == "up" {
-                // Prometheus' own metric.
+                // `up` is a metric of Prometheus itself.
                 rest = matchers(behind).1;
             }
         }
@@ -75,7 +75,7 @@ fn word(text: &str) -> (&str, &str) {
     text.split_at(text.find(|it| !is_part(it)).unwrap_or(text.len()))
 }
 
-/// What stands in braces at the begin of a text, and what stands behind them.
+/// The matchers in the braces at the start of a text, and the text after them.
 fn matchers(text: &str) -> (Vec<Matcher>, &str) {
     let Some(mut rest) = text.strip_prefix('{') else {
         return (Vec::new(), text);
@@ -98,7 +98,7 @@ fn matchers(text: &str) -> (Vec<Matcher>, &str) {
     }
 }
 
-/// A text up to its closing quote, without the escapes, and what stands behind it.
+/// A text up to its closing quote, without the escapes, and the text after the quote.
 fn quoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut is_escaped = false;
@@ -115,7 +115,7 @@ fn quoted(text: &str) -> (String, &str) {
     panic!("no closing quote: {text}");
 }
 
-/// The name of a line of the metrics page, and its labels with their values.
+/// The series name of a line of the metrics page, and its labels with their values.
 pub fn labels_of_series(line: &str) -> (&str, Vec<(String, String)>) {
     let (name, behind) = word(line);
     let all = matchers(behind).0.into_iter();

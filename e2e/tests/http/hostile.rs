@@ -1,4 +1,4 @@
-//! Requests that nobody means well with.
+//! Hostile requests.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -48,7 +48,7 @@ fn pages_of_other_sites_cannot_read_answers() {
     assert_eq!(evil.query(&statement).status, 403);
     let fetched = root.clone().header("sec-fetch-site", "cross-site");
     assert_eq!(fetched.get("/api/tables").status, 403);
-    // A form can send this without asking first.
+    // A web page can send this form without a preflight request.
     let form = root.clone().header("content-type", "text/plain");
     let body = statement.to_string();
     assert_eq!(form.ask("POST", "/api/query", Some(&body)).status, 415);
@@ -111,7 +111,7 @@ fn garbage_ends_only_its_own_connection() {
         stream.write_all(bytes).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        // A connection that was reset may have lost its answer.
+        // If the connection was reset, the answer may be lost.
         stream.shutdown(Shutdown::Write).unwrap();
         answer.split("\r\n").next().unwrap_or_default().to_owned()
     };
@@ -127,7 +127,7 @@ fn garbage_ends_only_its_own_connection() {
     assert_eq!(refused(chunks), "HTTP/1.1 401 Unauthorized");
     let name = b"GET /%zz%00 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Basic bG9vazpzb21l\r\n\r\n";
     assert_eq!(refused(name), "HTTP/1.1 404 Not Found");
-    // What begins like TLS is told nothing in plain text.
+    // Bytes that begin like TLS get no answer in plain text.
     for bytes in [&b"\x16\x03\x01\x00\x05hello"[..], b"\x16"] {
         let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
         stream.write_all(bytes).unwrap();
@@ -140,7 +140,7 @@ fn garbage_ends_only_its_own_connection() {
     watched.proxy.assert_sound();
 }
 
-/// Each with a connection of its own, all at once and again.
+/// Each request has a connection of its own. All are sent at once, several times.
 #[test]
 fn a_hundred_concurrent_requests_are_answered() {
     let watched = Watched::alone();
@@ -162,7 +162,7 @@ fn a_hundred_concurrent_requests_are_answered() {
     });
 }
 
-/// Requests one behind the other on one connection, the second before the first is answered.
+/// Several requests on one connection. The second one is sent before the first one is answered.
 #[test]
 fn a_connection_is_used_again() {
     let watched = Watched::alone();
@@ -176,12 +176,12 @@ fn a_connection_is_used_again() {
     assert_eq!(Http::new(watched.port).get("/healthz").status, 200);
 }
 
-/// A connection that asks for the metrics many times and takes next to nothing of the answers.
+/// A connection that requests the metrics many times and reads next to nothing of the answers.
 fn slow_scraper(watched: &Watched) -> TcpStream {
     const SERVED: &[u8] = b"HTTP/1.1 200";
     let request =
         "GET /metrics HTTP/1.1\r\nhost: localhost\r\nauthorization: Basic bG9vazpzb21l\r\n\r\n";
-    // Whoever had the place before may not have left it.
+    // The previous connection's place may not be free yet.
     wait::for_some("there is a place", wait::SOON, || {
         let mut stream = TcpStream::connect(("127.0.0.1", watched.port)).unwrap();
         stream.write_all(request.repeat(200).as_bytes()).unwrap();
@@ -191,8 +191,8 @@ fn slow_scraper(watched: &Watched) -> TcpStream {
     })
 }
 
-/// Each has a place of those there are, and holds nobody else. Who takes nothing for half a minute, or not all
-/// of it in two, is given up: `admin/src/http/patient.rs` has the tests.
+/// Each slow scraper takes one of the places and delays no other client. The proxy closes a connection that reads
+/// nothing for half a minute, or not the whole answer in two: `admin/src/http/patient.rs` has the tests.
 #[test]
 fn slow_scrapers_delay_no_other_client() {
     const PLACES: i32 = 10;
@@ -200,7 +200,7 @@ fn slow_scrapers_delay_no_other_client() {
     let look = watched.look();
     let mut slow: Vec<_> = (1..PLACES).map(|_| slow_scraper(&watched)).collect();
     for _ in 0..50 {
-        // The place of the one before may not be free.
+        // The previous connection's place may not be free yet.
         wait::until("it is served", wait::SOON, || {
             look.get("/metrics").status == 200
         });
@@ -223,7 +223,7 @@ fn slow_scrapers_delay_no_other_client() {
     watched.proxy.assert_sound();
 }
 
-/// What the page asks for while it is open, on connections that stay, while clients work.
+/// The requests of an open dashboard, on connections that stay open, while clients work.
 #[test]
 fn a_hundred_dashboards_delay_no_client() {
     const PAGES: [&str; 7] = [

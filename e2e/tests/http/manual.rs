@@ -7,7 +7,7 @@ use super::{ROOT, Watched};
 
 const PAGE: &str = include_str!("../../../docs/manual/src/http.md");
 
-/// What `curl` is given in a line: method, path and body.
+/// The method, the path and the body of a line with `curl`.
 fn request(line: &str) -> (String, String, Option<String>) {
     let words = line.split_once("4042").expect("it names the port").1;
     let path = words.split(['\'', ' ']).next().unwrap_or_default();
@@ -24,7 +24,7 @@ fn every_request_of_the_manual_is_answered() {
     let watched = Watched::with_admin_port(settings);
     let mut client = watched.proxy.connect();
     client.run("SELECT 1");
-    // The example above has servers of its own (`e2e/tests/manual.rs`).
+    // `e2e/tests/manual.rs` tests the example above, which has servers of its own.
     let page = PAGE.split("## How it works").nth(1).unwrap();
     let lines = page.lines().filter_map(|line| line.strip_prefix("$ curl"));
     let lines: Vec<_> = lines.collect();

@@ -1,4 +1,4 @@
-//! Metrics: that Prometheus understands them, and that they say what has happened.
+//! Metrics: Prometheus accepts them, and they count correctly.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use e2e::{Product, Proxy, Server, free_port, wait};
 
 use super::{Watched, unserved};
 
-/// What `promtool` says of an input; panics unless all is well.
+/// The output of `promtool` for an input; panics unless promtool accepts the input.
 #[track_caller]
 pub(super) fn promtool(arguments: &[&str], input: &str) {
     let mut child = Command::new(e2e::cache().join("promtool/usr/bin/promtool"))
@@ -115,7 +115,7 @@ fn access_to_the_metrics_is_configured() {
         let stranger = Http::new(port);
         assert_eq!(stranger.get("/metrics").status, 200, "{readers}");
         assert_eq!(stranger.get("/api/tables").status, 401, "{readers}");
-        // A name that somebody has led here.
+        // An attacker's DNS name that resolves to this machine.
         let evil = stranger.clone().header("host", "evil.example");
         assert_eq!(evil.get("/metrics").status, 421, "{readers}");
         if let Some(address) = own_address() {
@@ -125,7 +125,7 @@ fn access_to_the_metrics_is_configured() {
     }
 }
 
-/// An address of this machine that others have a way to, if there is one: nothing is sent to find it.
+/// An address of this machine that other machines can reach, if there is one. No packet is sent to find it.
 fn own_address() -> Option<std::net::IpAddr> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
     socket.connect("192.0.2.1:9").ok()?;

@@ -1,4 +1,4 @@
-//! The HTTP port: who gets in, what can be asked, and that it is so.
+//! The HTTP port: access, requests, and that the answers are correct.
 
 use e2e::http::{Answer, Http};
 use e2e::{Product, Proxy, Server, Settings, free_port};
@@ -32,7 +32,7 @@ impl Watched {
         Self { proxy, port }
     }
 
-    /// With the admin port as well: who changes settings must have a way in at the next start.
+    /// With the admin port as well: to change settings, the proxy needs an admin port at the next start.
     fn with_admin_port(settings: Settings) -> Self {
         let (port, admin) = (free_port(), format!("127.0.0.1:{}", free_port()));
         let settings = settings
@@ -48,18 +48,18 @@ impl Watched {
         Self::start(settings.set("workers", 2))
     }
 
-    /// The same with the admin port as well.
+    /// Like `pooled`, with the admin port as well.
     fn pooled_with_admin_port(product: Product) -> Self {
         let settings = Settings::pooled(Server::shared(product), 4);
         Self::with_admin_port(settings.set("workers", 2))
     }
 
-    /// In front of nothing that answers.
+    /// A proxy whose backend does not answer.
     fn alone() -> Self {
         Self::start(unserved())
     }
 
-    /// Somebody who says nothing of himself.
+    /// A client without a login.
     fn stranger(&self) -> Http {
         Http::new(self.port)
     }
@@ -73,7 +73,7 @@ impl Watched {
     }
 }
 
-/// Settings with a backend where nobody answers.
+/// Settings with a backend that does not answer.
 fn unserved() -> Settings {
     Settings::default().backend(format!("127.0.0.1:{}", free_port()))
 }

@@ -1,4 +1,4 @@
-//! Metrics by OTLP: a collector gets what the metrics page shows.
+//! Metrics by OTLP: a collector gets the metrics of the metrics page.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn metrics(message: &ResourceMetrics) -> impl Iterator<Item = &Metric> {
     message.scope_metrics.iter().flat_map(|it| &it.metrics)
 }
 
-/// A message as the metrics page would show it, without the buckets of histograms.
+/// The series of a message as the metrics page would show them, without the buckets of histograms.
 fn series_of(message: &ResourceMetrics) -> SeriesMap {
     let mut all = SeriesMap::new();
     for metric in metrics(message) {
@@ -97,7 +97,7 @@ fn labels(attributes: &[KeyValue]) -> Labels {
     pairs.collect()
 }
 
-/// The same of the metrics page.
+/// The series of the metrics page.
 fn series_on(page: &str) -> SeriesMap {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     let series = lines.filter_map(|line| {
@@ -110,7 +110,7 @@ fn series_on(page: &str) -> SeriesMap {
         .collect()
 }
 
-/// Numbers that change without a statement.
+/// Whether a number changes without a statement.
 fn is_restless(name: &str) -> bool {
     let restless = [
         "process_",
@@ -133,7 +133,7 @@ fn a_collector_gets_the_figures_of_the_metrics_page(product: Product) {
         client.run("SELECT 1");
     }
     assert!(client.query("SELECT nonsense").error().is_some());
-    // The same figures, unless the proxy has counted between the two.
+    // Both have the same figures, unless the proxy has counted between the two.
     let (mut sent, mut shown) = (SeriesMap::new(), SeriesMap::new());
     wait::until("the collector has what the page has", wait::SOON, || {
         shown = series_on(&watched.look().get("/metrics").text());
@@ -183,7 +183,7 @@ fn a_collector_gets_the_figures_of_the_metrics_page(product: Product) {
     watched.proxy.assert_sound();
 }
 
-/// Neither port is open; the errors are counted all the same.
+/// Neither port is open. Errors are counted all the same.
 #[test]
 fn metrics_are_sent_without_an_admin_port_and_once_more_at_the_end() {
     let collector = Collector::start();

@@ -30,12 +30,12 @@ const RULES: &str = concat!(
     "/../packaging/prometheus-rules.yml"
 );
 
-/// The metrics page: what a proxy prints.
+/// The metrics page of a proxy.
 #[derive(Default)]
 struct Page {
     /// The type of each metric.
     kinds: BTreeMap<String, String>,
-    /// The labels of each series' name, and the values that they have.
+    /// The labels of each series by its name, and the values that the labels have.
     labels: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
 }
 
@@ -57,7 +57,7 @@ impl Page {
         page
     }
 
-    /// What is wrong with an expression; empty if all that it names is on the page.
+    /// The faults of an expression; empty if the page has all metrics, labels and values that it names.
     fn faults(&self, expression: &Expression) -> Vec<String> {
         let mut faults = Vec::new();
         for metric in &expression.metrics {
@@ -97,7 +97,7 @@ impl Page {
     }
 }
 
-/// A proxy that has done everything that metrics tell of.
+/// A proxy that has recorded every metric.
 struct World {
     watched: Watched,
     _cluster: e2e::Leased,
@@ -140,11 +140,11 @@ impl World {
         }
     }
 
-    /// The page once statements have used lanes and connections of their own, and failed.
+    /// The page after statements have used lanes and connections of their own, and failed.
     fn page(&self) -> String {
         let mut client = self.watched.proxy.connect();
         assert!(client.query("SELECT nonsense").error().is_some());
-        // Statements use a lane while others are under way.
+        // Statements use a lane while other statements are in flight.
         let mut crowd: Vec<_> = (0..8).map(|_| self.watched.proxy.connect()).collect();
         let read = [&[command::QUERY], &b"SELECT id FROM d.t WHERE id = 1"[..]].concat();
         let mut text = String::new();
@@ -170,7 +170,7 @@ impl World {
         self.page_while_a_session_waits()
     }
 
-    /// Three transactions want the two connections that there may be: one of them waits.
+    /// Three transactions share two connections: one of them waits.
     fn page_while_a_session_waits(&self) -> String {
         let mut holders: Vec<_> = (0..3).map(|_| self.watched.proxy.connect()).collect();
         for it in &mut holders {
@@ -188,7 +188,7 @@ impl World {
     }
 }
 
-/// An expression and what is written beside its series.
+/// An expression, and the text that its panel or alert shows with it.
 struct Shown {
     place: String,
     expression: String,
@@ -278,7 +278,7 @@ fn prometheus_accepts_all_expressions() {
                 expression = expression.replace(&variable, ".*");
             }
             assert!(!expression.contains('$'), "{}: {expression}", it.place);
-            // Two rules must not be alike.
+            // No two rules have the same expression.
             let number = rules.lines().count();
             rules +=
                 &format!("      - record: expression:{number}\n        expr: {expression:?}\n");

@@ -1,4 +1,4 @@
-//! What can be asked: tables, statements, and that sessions end.
+//! Tables and statements over HTTP, and ends of sessions.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn each_table_has_descriptions_of_its_columns() {
     assert!(tables.len() > 20);
     for table in tables {
         let name = table["name"].as_str().unwrap();
-        // A worker that is too busy to answer is warned of.
+        // The answer has a warning if a worker is too busy to answer.
         let answer = wait::for_some(&format!("{name} is whole"), wait::SOON, || {
             let answer = look.get(&format!("/api/tables/{name}?limit=3"));
             assert_eq!(answer.status, 200, "{name}: {}", answer.text());
@@ -58,7 +58,7 @@ fn rows_are_filtered_sorted_and_limited() {
     assert_eq!(of("pilotfish.workers?worker=7"), [] as [Value; 0]);
     let default = of("settings?name=http.connections_max&columns=default_value,IS_DEFAULT");
     assert_eq!(default, [json!(["256", 1])]);
-    // What is in a parameter is a value, whatever it looks like.
+    // A parameter is only a value, whatever characters it has.
     assert_eq!(
         of("settings?name=x%27%20OR%201%3D1%20--%20"),
         [] as [Value; 0]
@@ -225,7 +225,7 @@ fn sessions_are_seen_and_ended(product: Product) {
         .send_query("SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS seen_and_ended")
         .unwrap();
     state("running");
-    // It may be on its way to the backend yet.
+    // The statement may still be on its way to the backend.
     let mut server = Server::shared(product).root();
     let sleeps = "SELECT COUNT(*) FROM information_schema.processlist \
                   WHERE state = 'User sleep' AND info LIKE '%seen_and_ended%'";
@@ -238,7 +238,7 @@ fn sessions_are_seen_and_ended(product: Product) {
     let session = format!("/api/sessions/{id}");
     assert_eq!(look.ask("DELETE", &session, None).status, 403);
     assert_eq!(root.ask("DELETE", &session, None).status, 204);
-    // It may have been told why.
+    // The client may get the reason before the connection is closed.
     let told = client.try_query("SELECT 3");
     assert!(told.map_or(true, |reply| reply.error().is_some()));
     wait::until("it is gone", wait::SOON, || {
@@ -247,7 +247,7 @@ fn sessions_are_seen_and_ended(product: Product) {
     watched.proxy.wait_event("admin_kill", &["root@127.0.0.1"]);
 }
 
-/// Somebody else's idea of OpenAPI is not at hand; that it says what there is can be seen.
+/// No independent OpenAPI tool is available. The test checks that the document names all paths.
 #[test]
 fn the_openapi_document_describes_all_paths() {
     let watched = Watched::alone();

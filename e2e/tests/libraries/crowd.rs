@@ -1,5 +1,5 @@
-//! 200 idle sessions of Java share 20 backend connections: what the drivers say at login pins none of them. And they go
-//! where a proxy sends them.
+//! 200 idle sessions of Java share 20 backend connections: no statement of the drivers at login pins one. And the
+//! sessions go to the proxy that another proxy redirects them to.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -76,7 +76,7 @@ fn sessions_of_mariadbs_connector_go_to_the_proxy_that_the_first_one_names() {
     let first = Proxy::start(&settings.listener_with(address, &[("redirect", &redirect)]));
     let mut program = crowd(address.port(), "java-mariadb", &["--tls"]);
     let said = BufReader::new(program.stdout.take().unwrap());
-    // The driver says of each session where it goes.
+    // The driver prints the address of each session's server.
     let mut lines = said.lines().map_while(Result::ok);
     assert!(lines.any(|line| line == "open"), "{}", first.log_tail());
     let found = admins.map(|admin| {
@@ -92,7 +92,7 @@ fn sessions_of_mariadbs_connector_go_to_the_proxy_that_the_first_one_names() {
     second.assert_sound();
 }
 
-/// The program that holds the sessions.
+/// Starts the program that holds the sessions.
 fn crowd(port: u16, driver: &str, more: &[&str]) -> Child {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/run.sh");
     Command::new(script)

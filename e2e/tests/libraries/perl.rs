@@ -1,5 +1,5 @@
-//! The tests of Perl's DBD::MariaDB, as Debian has them: through a pool none of them is lost that passes directly. They
-//! run at night: `xtask` skips this module in the check of a change.
+//! The tests of Perl's DBD::MariaDB, as Debian ships them: each test that passes without a proxy passes through a
+//! pool, too. They run at night: `xtask` skips this module in the check of a change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use std::process::Command;
 
 use e2e::{PASSWORD, Product, Proxy, Server, Settings, cache};
 
-/// Its connection attributes are not what a pooled connection has: that names the proxy and the account.
+/// This test fails in a pool, because a pooled connection's attributes name the proxy and the account.
 const OTHERWISE: &[&str] = &["56connattr.t"];
 
-/// Longest that one file of tests may take.
+/// The time limit of one test file, in seconds.
 const LIMIT: &str = "120";
 
 fn folder() -> PathBuf {
@@ -25,7 +25,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// Where the driver and what its tests use are.
+/// The path of the driver and of the modules that its tests use.
 fn library() -> String {
     let root = folder().join("usr");
     let versioned = fs::read_dir(root.join("lib/x86_64-linux-gnu/perl5")).unwrap();
@@ -44,7 +44,7 @@ fn files() -> Vec<String> {
     names
 }
 
-/// The tests of a file that pass, by their numbers; a file that is skipped has none. And what it has said.
+/// The numbers of a file's tests that pass (none if the file is skipped), and the output.
 fn run(file: &str, address: SocketAddr) -> (Vec<u32>, String) {
     let (host, port) = (address.ip(), address.port());
     let output = Command::new("timeout")

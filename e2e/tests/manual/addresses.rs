@@ -1,16 +1,16 @@
-//! The addresses of the manual, and those that they are in a test.
+//! The addresses of the manual, and the addresses that replace them in a test.
 
 use std::cell::RefCell;
 
 use e2e::{Cluster, free_port};
 
-/// Where the manual's proxies listen.
+/// The ports of the manual's proxies.
 const PROXY_PORTS: std::ops::RangeInclusive<u16> = 4040..=4099;
 
 /// The network of the manual's servers.
 const NETWORK: &str = "10.0.0.";
 
-/// Pairs of what the page says and a port of 127.0.0.1.
+/// Pairs of an address on the page and a port of 127.0.0.1.
 #[derive(Debug)]
 pub struct Addresses {
     servers: RefCell<Vec<(String, u16)>>,
@@ -30,13 +30,13 @@ impl Addresses {
         }
     }
 
-    /// A text of the page with the addresses of this test.
+    /// Replaces the page's addresses in a text by the addresses of this test.
     pub fn to_test(&self, text: &str) -> String {
         let text = text.replace("0.0.0.0:", "127.0.0.1:");
         self.with_proxies(&self.with_servers(&text))
     }
 
-    /// An output of this test with the addresses of the page.
+    /// Replaces the addresses of this test in an output by those of the page.
     pub fn to_page(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (server, port) in &*self.servers.borrow() {
@@ -86,7 +86,7 @@ impl Addresses {
         port
     }
 
-    /// Numbers that are ports of a proxy become free ports.
+    /// Replaces the ports of the page's proxies by free ports.
     fn with_proxies(&self, text: &str) -> String {
         let mut done = String::new();
         let mut rest = text;

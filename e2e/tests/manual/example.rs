@@ -1,4 +1,4 @@
-//! One page's example: its file, its commands and what they print.
+//! The example of one page: its file, its commands and their output.
 
 use e2e::collector::Collector;
 use e2e::page::{blocks, section, text};
@@ -11,7 +11,7 @@ use super::terminal::Terminal;
 /// The heading of the section.
 pub const HEADING: &str = "An example";
 
-/// Where the manual's collector of OpenTelemetry listens.
+/// The address of the manual's OpenTelemetry collector.
 const COLLECTOR: &str = "http://127.0.0.1:4318";
 
 /// A command and the lines that the page shows below it.
@@ -44,7 +44,7 @@ fn take(step: &Step<'_>, addresses: &Addresses, terminal: &mut Terminal) {
     let command = addresses.to_test(&step.command);
     let is_done = |output: &str| is_as_shown(&addresses.to_page(output), &step.shown);
     let output = terminal.run(&command, is_done);
-    // A failed test shows all that was printed, and so does the option --nocapture.
+    // A failed test shows the whole output, and so does the option --nocapture.
     println!("$ {}\n{}", step.command, addresses.to_page(&output));
     assert!(
         is_done(&output),
@@ -77,7 +77,7 @@ fn steps(example: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// The file with the default addresses of the proxy, if it has no others.
+/// Adds the proxy's default addresses to a file that has none.
 fn with_listeners(file: &str) -> String {
     let mut file = file.to_owned();
     for (table, port) in [("[admin]", 4041), ("[http]", 4042)] {
@@ -95,7 +95,7 @@ fn with_listeners(file: &str) -> String {
     file
 }
 
-/// Whether a table has a key; `text` begins within the table.
+/// Whether a table has a key. `text` begins within the table.
 fn has_key(text: &str, key: &str) -> bool {
     let table = text.lines().take_while(|line| !line.starts_with('['));
     let mut keys = table.filter_map(|line| line.split_once('='));

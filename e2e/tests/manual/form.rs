@@ -1,4 +1,4 @@
-//! The form of the manual's pages: every page of the summary has it, or is an exception with a reason.
+//! The form of the manual's pages: every page of the summary has it, or is a listed exception with a reason.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::example::HEADING;
 /// The headings of a page, in this order. Others may stand between them.
 const PARTS: [&str; 4] = [HEADING, "How it works", "Reference", "What goes wrong"];
 
-/// Pages whose examples need more than the runner of examples has, and the tests that run them.
+/// Pages whose examples the runner of examples cannot run, and the tests that run them.
 const TESTED_ELSEWHERE: &[(&str, &str)] = &[
     ("binlog", "the_page_of_the_manual_prints_what_it_says"),
     (
@@ -30,7 +30,7 @@ const TESTED_ELSEWHERE: &[(&str, &str)] = &[
     ("shipped-scripts", "every_dialogue_of_the_page_is_held"),
 ];
 
-/// Pages without the parts, and why. They begin with two sentences all the same.
+/// Pages that do not have the parts, and why. These pages also begin with two sentences.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("introduction", "an overview"),
     ("quick-start", "it is an example as a whole"),
@@ -83,7 +83,7 @@ fn pages() -> Vec<String> {
         .collect()
 }
 
-/// The headings of the second level, without those in blocks of code.
+/// The second-level headings, without those in blocks of code.
 fn headings(page: &str) -> Vec<&str> {
     let mut is_code = false;
     let mut found = Vec::new();
@@ -107,7 +107,7 @@ fn opening(page: &str) -> (usize, bool) {
     (sentences, next == format!("## {HEADING}"))
 }
 
-/// What a page lacks of the form.
+/// The parts of the form that a page lacks.
 fn faults(page: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let (sentences, is_followed) = opening(page);
@@ -140,7 +140,7 @@ fn is_run(page: &str) -> bool {
     run.any(|it| it.replace('_', "-") == page) || TESTED_ELSEWHERE.iter().any(|(it, _)| *it == page)
 }
 
-/// What is wrong with a page.
+/// The faults of a page.
 fn complaints(page: &str) -> Vec<String> {
     let text = text(page);
     let mut faults = faults(&text);

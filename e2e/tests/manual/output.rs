@@ -1,4 +1,4 @@
-//! Whether an output is as the page has it.
+//! Compares a command's output with the output on the page.
 
 use e2e::page::is_like;
 

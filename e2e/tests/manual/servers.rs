@@ -7,21 +7,21 @@ use e2e::{Cluster, Product, wait};
 
 const SHOP: &str = include_str!("shop.sql");
 
-/// The account by which replicas follow, as examples may change all others.
+/// The account by which replicas follow, because examples may change all other accounts.
 const REPLICATION: &str = "replication";
 
 /// The number of replicas.
 const REPLICAS: u32 = 2;
 
-/// How many clusters of a family there are at most: further examples wait.
+/// The maximum number of clusters of a product. Further examples wait.
 const CLUSTERS_MAX: usize = 2;
 
 /// The clusters of all examples.
 #[derive(Debug)]
 struct Pool {
-    /// Those that wait for the next example.
+    /// The clusters that wait for the next example.
     waiting: Vec<Cluster>,
-    /// The families of those that examples have.
+    /// The products of the clusters that examples use now.
     lent: Vec<Product>,
 }
 
@@ -30,7 +30,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool {
     lent: Vec::new(),
 });
 
-/// Signalled when an example has given back a cluster.
+/// Signalled when an example has returned a cluster.
 static RETURNED: Condvar = Condvar::new();
 
 /// A cluster lent to one example. It is not used again if the example has failed.
@@ -73,7 +73,7 @@ impl Pool {
         POOL.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place; a cluster that waits, or none.
+    /// Waits for a free place. Returns a waiting cluster, or `None` if the example must start one.
     fn take(product: Product) -> Option<Cluster> {
         let is_full = |pool: &mut Self| {
             let lent = pool.lent.iter().filter(|it| **it == product);
@@ -109,7 +109,7 @@ fn start(product: Product) -> Cluster {
     cluster
 }
 
-/// Removes what an example has made, and makes the shop.
+/// Removes the objects that an example has made, and makes the shop schema.
 fn restore(cluster: &Cluster) {
     let mut root = cluster.primary.root();
     end_sessions(&mut root);
@@ -139,7 +139,7 @@ fn restore(cluster: &Cluster) {
     cluster.wait_caught_up();
 }
 
-/// Waits until the sessions of the last example are gone: its proxy has ended.
+/// Waits until the sessions of the last example's proxy, which has ended, are gone.
 fn end_sessions(root: &mut RawConn) {
     let others = "SELECT id FROM information_schema.processlist \
         WHERE id <> CONNECTION_ID() AND command NOT IN ('Daemon', 'Binlog Dump', 'Binlog Dump GTID')";

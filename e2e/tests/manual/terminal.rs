@@ -9,14 +9,14 @@ use e2e::{Folder, Process, Product, Ready, Signal, program, wait};
 /// The end of a command that starts a proxy.
 const IN_BACKGROUND: &str = " &";
 
-/// What the proxy is given besides: a busy machine may take its time.
+/// Further options of the proxy, because a busy machine may be slow.
 const PATIENCE: &str = "--limits-timeout-login 60s --health-timeout-connect 20s";
 
-/// How long a command that only looks is repeated, and the pause between two of them.
+/// How long a read-only command is repeated, and the pause between two attempts.
 const LOOKS_FOR: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Commands that only look.
+/// Read-only commands.
 const LOOKS: &[&str] = &[
     "pilotfish status",
     "pilotfish backends",
@@ -67,7 +67,7 @@ impl Terminal {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).expect("it is ours");
     }
 
-    /// Runs a command, and returns what it prints. A command that only looks is repeated until it is done.
+    /// Runs a command, and returns its output. A read-only command is repeated until `is_done`.
     pub fn run(&mut self, command: &str, is_done: impl Fn(&str) -> bool) -> String {
         if let Some(command) = command.strip_suffix(IN_BACKGROUND) {
             self.start(command);
@@ -85,7 +85,7 @@ impl Terminal {
         output
     }
 
-    /// Ends the proxies, which must end well.
+    /// Stops the proxies, which must end without an error.
     pub fn end(mut self) {
         for mut proxy in std::mem::take(&mut self.proxies) {
             proxy.signal(Signal::TERM);

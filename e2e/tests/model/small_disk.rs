@@ -6,19 +6,19 @@ use std::process::Command;
 
 use e2e::Folder;
 
-/// What a log and a table of a dialogue need, and as much again.
+/// Twice the size that a log and a table of a dialogue need.
 const BYTES: &str = "8m";
 
-/// The file that takes the rest.
+/// The file that fills the free space.
 const FILLER: &str = "filler";
 
-/// A file system that is mounted as long as this lives.
+/// A file system that is mounted as long as the value lives.
 pub struct SmallDisk {
     folder: Folder,
 }
 
 impl SmallDisk {
-    /// Mounts one; none if this process may not.
+    /// Mounts a file system; `None` if this process has no right to.
     pub fn mount() -> Option<Self> {
         let folder = Folder::new("disk");
         let mut mount = Command::new("mount");
@@ -29,12 +29,12 @@ impl SmallDisk {
             .then_some(Self { folder })
     }
 
-    /// Where it is.
+    /// The path of the file system.
     pub fn folder(&self) -> String {
         self.folder.path().display().to_string()
     }
 
-    /// Leaves no page of it free.
+    /// Leaves no free page.
     pub fn fill(&self) {
         let mut options = OpenOptions::new();
         let file = options.create(true).append(true);
@@ -46,7 +46,7 @@ impl SmallDisk {
         }
     }
 
-    /// Gives back what [`SmallDisk::fill`] has taken.
+    /// Frees the space that [`SmallDisk::fill`] has taken.
     pub fn free(&self) {
         std::fs::remove_file(self.folder.join(FILLER)).expect("it is there");
     }
@@ -55,7 +55,7 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let mut unmount = Command::new("umount");
-        // The server may not have ended yet.
+        // The server may still run.
         let status = unmount.arg("--lazy").arg(self.folder.path()).status();
         assert!(status.is_ok(), "umount is everywhere");
     }

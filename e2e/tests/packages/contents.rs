@@ -1,4 +1,4 @@
-//! What is in the Debian package.
+//! The contents of the Debian package.
 
 use e2e::{Folder, is_nightly};
 
@@ -27,8 +27,8 @@ const FILES: &[&str] = &[
     "usr/share/doc/pilotfish/pilotfish.cdx.json",
 ];
 
-/// The package of this build's program is unpacked: all files are there, the program starts, the shipped configuration
-/// passes a check, and what dpkg must keep at an upgrade is named.
+/// Unpacks the package of this build's program: all files are there, the program starts, the shipped configuration
+/// passes a check, and the configuration files that dpkg must keep at an upgrade are named.
 #[test]
 fn the_debian_package_has_all_that_a_service_needs() {
     if !is_nightly() {

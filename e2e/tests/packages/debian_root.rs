@@ -1,6 +1,6 @@
 //! A fresh Debian in a folder. Programs run in it by chroot; systemd does not run there. A program in the place of
-//! `systemctl` notes what the packages ask of it, and the unit's command is started as the unit says: as its account,
-//! with its folders. The unit's sandbox (`ProtectSystem=` and the like) is not applied.
+//! `systemctl` records the calls of the packages. The unit's command is started as the unit says: with its account
+//! and its folders. The unit's sandbox (`ProtectSystem=` and the like) is not applied.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +12,7 @@ use e2e::{Folder, Process, Signal, cache, wait};
 
 use super::{printed, run};
 
-/// Where the program that notes calls of `systemctl` writes them.
+/// The file with the recorded calls of `systemctl`.
 const CALLS: &str = "systemctl-calls";
 
 pub struct DebianRoot {
@@ -25,7 +25,7 @@ pub struct Service {
 }
 
 impl DebianRoot {
-    /// Unpacks the root that `e2e/package-tools.sh` has made. `None`: it is not there.
+    /// Unpacks the root that `e2e/package-tools.sh` has made; `None` if there is no such root.
     pub fn unpack() -> Option<Self> {
         let archive = cache().join("debian-root/root.tar");
         if !archive.exists() || !rustix::process::geteuid().is_root() {
@@ -87,14 +87,14 @@ impl DebianRoot {
         command
     }
 
-    /// What the packages' scripts have asked of systemctl since the last call of this.
+    /// The calls of systemctl by the packages' scripts since the last call of this function.
     pub fn systemctl_calls(&self) -> String {
         let calls = self.text(CALLS);
         let _ = fs::remove_file(self.file(CALLS));
         calls
     }
 
-    /// The user's and the group's number of an account.
+    /// The user id and the group id of an account.
     pub fn account(&self, name: &str) -> Option<(u32, u32)> {
         let passwd = self.text("etc/passwd");
         let line = passwd
@@ -104,7 +104,7 @@ impl DebianRoot {
         Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
     }
 
-    /// Starts what the unit starts, and waits until it says that it is ready.
+    /// Starts the unit's command, and waits until the service reports that it is ready.
     pub fn start_service(&self) -> Service {
         let unit = self.text("usr/lib/systemd/system/pilotfish.service");
         let said = |key: &str| {
@@ -153,7 +153,7 @@ impl DebianRoot {
 }
 
 impl Service {
-    /// The user that it runs as.
+    /// The user id that the service runs as.
     pub fn user(&self) -> u32 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.pid()));
         let status = status.unwrap_or_default();
@@ -162,7 +162,7 @@ impl Service {
         user.expect("it runs")
     }
 
-    /// Stops it as systemd would.
+    /// Stops the service as systemd would.
     pub fn stop(mut self) {
         self.process.signal(Signal::TERM);
         let status = self.process.wait_ended(wait::SOON);

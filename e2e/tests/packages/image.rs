@@ -1,6 +1,6 @@
-//! The container image: what it is, and that a container of it works. buildah runs the container by chroot, because
-//! machines of tests may have no right to start other containers: the limits of an engine (`--cap-drop`, `--read-only`)
-//! are not tested.
+//! The container image: its settings, and that a container of it works. buildah runs the container by chroot,
+//! because test machines may have no right to start other containers. The limits of an engine (`--cap-drop`,
+//! `--read-only`) are not tested.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use serde_json::Value;
 
 use super::{made, printed, static_program};
 
-/// The most that an image may have.
+/// The maximum size of an image.
 const BYTES_MAX: u64 = 40 << 20;
 
-/// The file in which the proxy writes its process id, in a folder that is its own.
+/// The file for the proxy's process id, in a folder that belongs to the proxy.
 const PID_FILE: &str = "run/pilotfish/pid";
 
 /// A container of the image, in a storage of its own.
 struct Container {
     folder: Folder,
-    /// What buildah calls it.
+    /// buildah's name of the container.
     name: String,
-    /// Where its files are.
+    /// The root folder of the container's files.
     root: PathBuf,
 }
 

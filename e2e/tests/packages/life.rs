@@ -12,15 +12,15 @@ use super::debian_root::{DebianRoot, Service};
 use super::{deb, made, printed, run, static_program};
 
 const CONFIG: &str = "etc/pilotfish/pilotfish.toml";
-/// What the service keeps in its state directory.
+/// A file that the service keeps in its state directory.
 const HISTORY: &str = "var/lib/pilotfish/history.db";
 
-/// A kind of package: how it is made, installed (also over another release) and removed.
+/// A kind of package: how it is built, installed (also over another release) and removed.
 struct Kind {
     packages: [PathBuf; 2],
     install: fn(&DebianRoot, &Path) -> Output,
     remove: fn(&DebianRoot) -> Output,
-    /// What a removal leaves of a configuration that was changed.
+    /// The name of a changed configuration file after a removal.
     left: &'static str,
 }
 
@@ -53,8 +53,8 @@ fn the_debian_package_is_installed_runs_is_upgraded_and_removed() {
     }
 }
 
-/// The RPM package is installed into a Debian, because no other distribution can be had. Its static program needs no
-/// library of the distribution.
+/// The RPM package is installed into a Debian, because no other distribution is available here. Its static program
+/// needs no library of the distribution.
 #[test]
 fn the_rpm_package_is_installed_runs_is_upgraded_and_removed() {
     let Some(program) = is_nightly().then(static_program).flatten() else {
@@ -86,7 +86,7 @@ fn apt(root: &DebianRoot, words: &[&str]) -> Output {
     root.run(&[&["apt-get", "-q", "-y", "--no-install-recommends"], words].concat())
 }
 
-/// rpm enters the root for the package's scripts. What the package needs is a Debian package's there.
+/// rpm runs the package's scripts in the root. A Debian package supplies what the RPM package needs.
 fn rpm(root: &DebianRoot, words: &[&str]) -> Output {
     run(
         "rpm",
@@ -94,7 +94,7 @@ fn rpm(root: &DebianRoot, words: &[&str]) -> Output {
     )
 }
 
-/// The package within the root, as apt wants to have it named.
+/// Copies the package into the root, and returns its path as apt expects it.
 fn copied(root: &DebianRoot, package: &Path) -> String {
     fs::copy(package, root.file("pilotfish.deb")).expect("the root can be written");
     "/pilotfish.deb".to_owned()

@@ -1,5 +1,5 @@
-//! The packages and the container image: what is in them, and that a service which was installed from them works. They
-//! take minutes and tools of their own (`e2e/package-tools.sh`), so they are for the night.
+//! The packages and the container image: their contents, and that an installed service works. They take minutes and
+//! special tools (`e2e/package-tools.sh`), so they run at night.
 
 mod contents;
 mod debian_root;
@@ -25,7 +25,7 @@ fn run(program: impl AsRef<OsStr>, arguments: &[&str]) -> Output {
     output.expect("the program can be started")
 }
 
-/// What a program prints; it must succeed.
+/// The output of a program, which must succeed.
 #[track_caller]
 fn printed(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -34,7 +34,7 @@ fn printed(output: &Output) -> String {
     text
 }
 
-/// Runs a script of `packaging/`, which prints the file that it has made.
+/// Runs a script of `packaging/`, which prints the path of the file that it has made.
 fn made(script: &str, program: &Path, release: u32) -> PathBuf {
     /// The scripts share their folders below `target`.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -43,7 +43,7 @@ fn made(script: &str, program: &Path, release: u32) -> PathBuf {
     command
         .arg(program)
         .env("RELEASE", release.to_string())
-        // To compress the packages well takes most of the time, and shows nothing.
+        // Good compression takes most of the time, and the test does not need it.
         .env("DPKG_DEB_COMPRESSOR_TYPE", "gzip")
         .env("DPKG_DEB_COMPRESSOR_LEVEL", "1")
         .env("XTASK", repository().join("target/debug/xtask"));

@@ -1,6 +1,6 @@
-//! LAST_INSERT_ID() and similar ones where only a connection knows them, and the session goes on over
-//! another one: others were faster, more lie idle than are looked at, the session is another kind's by
-//! now, or the connection is gone.
+//! LAST_INSERT_ID() and similar values that only one connection knows, while the session continues on another
+//! connection: other sessions were faster, more connections are idle than the proxy compares, the session needs
+//! another kind of connection by now, or the connection is gone.
 
 use e2e::raw::{Execute, Login, RawConn, Shape, Transcript, command};
 use e2e::{LeasedServer, Product, Proxy, Server, Settings, wait};
@@ -14,7 +14,7 @@ both! {
     the_transaction_status_after_an_error_is_correct
 }
 
-/// Makes LAST_INSERT_ID() what no OK packet tells.
+/// Sets LAST_INSERT_ID() to a value that no OK packet contains.
 const SET: &str = "DO LAST_INSERT_ID(9)";
 
 const ASK: &str = "SELECT LAST_INSERT_ID()";
@@ -22,7 +22,7 @@ const ASK: &str = "SELECT LAST_INSERT_ID()";
 /// A server with tables that can be locked, behind a proxy.
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test then gets the server.
     server: LeasedServer,
 }
 
@@ -44,14 +44,14 @@ impl Site {
         self.proxy.connect_as(&Login::app().schema("d"))
     }
 
-    /// Whoever reads this table waits for as long as there is this connection.
+    /// Locks a table. Statements that read it wait until the returned connection is closed.
     fn locked(&self, table: &str) -> RawConn {
         let mut root = self.server.root();
         root.run(&format!("LOCK TABLES d.{table} WRITE"));
         root
     }
 
-    /// So many wait for this table.
+    /// Waits until so many statements wait for this table.
     fn wait_for(&self, count: usize, table: &str) {
         let mut root = self.server.root();
         let waits = |row: &&Vec<String>| {
@@ -75,15 +75,15 @@ fn answered(client: &mut RawConn) {
     assert!(reply.error().is_none(), "{:?}", reply.error());
 }
 
-/// A session's connection goes to somebody who waits, and the session waits for another one: by the time
-/// that it gets that, its answer has been asked for.
+/// The session's connection goes to a waiting session, and the session itself waits for another connection. Before
+/// that, the proxy must fetch the session's pending answer.
 fn diagnostics_survive_a_wait_for_another_connection(product: Product) {
     let site = Site::start(product, 2);
     let (mut client, mut before, mut behind) = (site.client(), site.client(), site.client());
     let [one, two, three] = ["one", "two", "three"].map(|table| site.locked(table));
     before.send_query(&read("one")).unwrap();
     site.wait_for(1, "one");
-    // The next command is there already.
+    // The client sends its next command before the first one is answered.
     client
         .send_query("SELECT LAST_INSERT_ID(9) FROM two")
         .unwrap();
@@ -106,7 +106,7 @@ fn diagnostics_survive_a_wait_for_another_connection(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// Among more idle connections than are compared.
+/// More connections are idle than the proxy compares.
 fn one_of_many_idle_connections_is_found(product: Product) {
     const OTHERS: usize = 24;
     let site = Site::start(product, OTHERS as i32 + 1);
@@ -127,14 +127,14 @@ fn one_of_many_idle_connections_is_found(product: Product) {
     at_once(OTHERS, &mut || {
         client.run(SET);
     });
-    // None of them takes the client's, and all are used later.
+    // No other session takes the client's connection, and later all connections are used.
     client.run(SET);
     at_once(OTHERS, &mut || {});
     assert_eq!(client.value(ASK), "9");
     site.proxy.assert_sound();
 }
 
-/// COM_SET_OPTION makes other connections those that are alike.
+/// After COM_SET_OPTION the session needs another kind of connection.
 fn a_session_of_another_kind_knows_it(product: Product) {
     let site = Site::start(product, 4);
     let mut client = site.client();
@@ -146,11 +146,11 @@ fn a_session_of_another_kind_knows_it(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// What the proxy asks in a session's name has a row, whatever the session has set.
+/// The proxy's own query for the session's pending answers returns its row, whatever the session has set.
 fn a_limit_of_no_rows_hides_nothing(product: Product) {
     let site = Site::start(product, 1);
     let (mut client, mut other) = (site.client(), site.client());
-    // MySQL's DO would do nothing.
+    // Before the limit is set, because MySQL's DO would do nothing with it.
     client.run(SET);
     client.run("SET sql_select_limit = 0");
     other.run("SELECT 1");
@@ -162,7 +162,7 @@ fn a_limit_of_no_rows_hides_nothing(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// The connection is killed while it lies idle: who asks hears that nobody knows.
+/// The connection is killed while it is idle. A statement that needs the lost value gets an error.
 fn diagnostics_of_a_killed_connection_are_reported_as_lost(product: Product) {
     let site = Site::start(product, 1);
     let mut root = site.server.root();
@@ -188,7 +188,7 @@ fn diagnostics_of_a_killed_connection_are_reported_as_lost(product: Product) {
     let reply = client.execute(&Execute::new(prepared, &[]));
     assert_eq!(reply.error().expect(ASK).code, 1105);
     assert_eq!(client.value("SELECT COUNT(*) FROM counted"), "0");
-    // It can be made anew.
+    // A later statement gives the session a new value.
     client.run("INSERT INTO counted (n) VALUES (7)");
     assert_eq!(client.value(ASK), "1");
     lose(&mut client);
@@ -197,7 +197,7 @@ fn diagnostics_of_a_killed_connection_are_reported_as_lost(product: Product) {
     site.proxy.assert_sound();
 }
 
-/// A statement that fails may have begun a transaction, and does not say so.
+/// A failed statement may have begun a transaction, and its error packet does not say so.
 fn the_transaction_status_after_an_error_is_correct(product: Product) {
     let site = Site::start(product, 2);
     let login = Login::app()
@@ -215,7 +215,7 @@ fn the_transaction_status_after_an_error_is_correct(product: Product) {
             "INSERT INTO one (n) SELECT m FROM two",
             "SELECT n FROM one UNION SELECT 1, 2",
         ] {
-            // What holds the session keeps the proxy from asking by itself.
+            // The temporary table pins the session, so the proxy does not ask for the transaction status on its own.
             conn.run("CREATE TEMPORARY TABLE mine (n INT)");
             conn.prepare(ask);
             conn.run("SET autocommit = 0");

@@ -1,16 +1,16 @@
-//! Connections that break (behaviours 22 to 24 and 49): what may be begun anew is, unnoticed; the
-//! rest is reported, and nothing is executed twice.
+//! Connections that break (behaviours 22 to 24 and 49): a statement that can safely be repeated is repeated, and
+//! the client does not notice. For all others the client gets an error, and no statement is executed twice.
 
 use e2e::raw::{Execute, Login, Param, RawConn, ServerError, Shape};
 use e2e::{Cut, LeasedServer, Product, Proxy, Relay, Server, Settings, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
-/// A server of its own, a relay in front of it, a pooled proxy in front of that.
+/// A server, a relay in front of it, and a pooled proxy in front of the relay.
 struct Chain {
     proxy: Proxy,
     relay: Relay,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test then gets the server.
     server: LeasedServer,
 }
 
@@ -42,13 +42,13 @@ impl Chain {
         self.proxy.connect_as(&login)
     }
 
-    /// How often something was inserted.
+    /// How many rows have this number.
     fn count(&self, n: usize) -> String {
         let ask = format!("SELECT COUNT(*) FROM d.t WHERE n = {n}");
         self.server.root().value(&ask)
     }
 
-    /// The error that names the backend and its cause.
+    /// Asserts that the error names the backend and the cause.
     fn reported(&self, error: Option<&ServerError>, what: &str) {
         let error = error.unwrap_or_else(|| panic!("{what} was not reported"));
         let backend = self.relay.tcp().to_string();
@@ -57,7 +57,7 @@ impl Chain {
     }
 }
 
-/// Ways to insert a number once.
+/// Statements that insert a number once.
 const INSERTS: &[&str] = &[
     "INSERT INTO t (n) VALUES ({n})",
     "REPLACE INTO t (n) VALUES ({n})",
@@ -88,7 +88,7 @@ fn nothing_is_executed_twice_when_its_reply_is_lost() {
                 let reply = conn.try_query(&sql).unwrap();
                 assert_eq!(chain.relay.cuts(), cuts + 1, "{sql}: {cut:?}");
                 chain.reported(reply.error(), &sql);
-                // What stood in front of it may have been answered first: it runs, soon.
+                // The statements before it may have been answered first. The insert runs soon, if it was sent.
                 wait::until(&format!("{sql}: {cut:?}"), wait::SOON, || {
                     chain.count(number) == expected
                 });
@@ -138,7 +138,7 @@ fn a_read_is_not_repeated_after_a_part_of_its_reply() {
                 assert_eq!(rows[..], whole[..rows.len()]);
                 chain.reported(reply.error(), "a broken result");
             }
-            // Cut within a packet: there is no other way to say so.
+            // The relay cut within a packet, so the proxy could only close the connection.
             Err(_) => chain
                 .proxy
                 .wait_logged(&[&chain.relay.tcp().to_string()])
@@ -163,12 +163,12 @@ fn a_batch_is_not_repeated_after_a_part_of_its_reply() {
         let reply = conn.try_query("SELECT 1; INSERT INTO t (n) VALUES (78)");
         assert!(reply.map_or(true, |reply| reply.error().is_some()));
         assert_eq!(chain.relay.cuts(), cuts + 1);
-        // The server may have been faster with its first answer than with the rest.
+        // The server may have sent its first answer before the cut.
         assert!(["0", "1"].contains(&&*chain.count(78)));
     }
 }
 
-/// What a session is made of and can be made of again.
+/// Gives a session state that the proxy can restore on another connection.
 fn furnished(conn: &mut RawConn) -> u32 {
     conn.run("SET @a = 5, sql_mode = 'ANSI', time_zone = '+03:00'");
     conn.run("SET NAMES latin1");
@@ -202,7 +202,7 @@ fn a_dead_pooled_connection_is_replaced_without_an_error() {
             for row in root.run(all).texts() {
                 root.run(&format!("KILL {}", row[0]));
             }
-            // Gone, and the proxy may not have heard of it yet.
+            // The server has ended the connections. The proxy may not know it yet.
             wait::until("they are gone", wait::SOON, || {
                 root.run(all).texts().is_empty()
             });
@@ -215,7 +215,7 @@ fn a_dead_pooled_connection_is_replaced_without_an_error() {
 fn a_server_restart_gives_no_error_to_sessions_without_a_connection() {
     for product in PRODUCTS {
         let mut server = Server::lease(product);
-        // The proxy may have looked while it was away.
+        // The backend may be marked as down, because the proxy may have probed it during the restart.
         let settings = Settings::pooled(&server, 2).set("balance.timeout_backend_wait", "30s");
         let proxy = Proxy::start(&settings);
         let mut conn = proxy.connect();
@@ -227,7 +227,7 @@ fn a_server_restart_gives_no_error_to_sessions_without_a_connection() {
         server.shut_down();
         server.start_again();
         looks_furnished(&mut conn, id);
-        // A transaction that has read is gone, and its client is told so.
+        // The transaction of the other session is lost, and its client gets an error.
         let reply = holding.try_query("SELECT 1");
         assert!(reply.map_or(true, |reply| reply.error().is_some()));
     }

@@ -1,12 +1,12 @@
-//! The schema's character set: files are read in it, and stored programs keep it. MariaDB's
-//! COM_RESET_CONNECTION puts the server's in its place, and ALTER DATABASE changes it for others' sessions.
+//! The schema's character set: the server reads files in it, and stored programs keep it. MariaDB's
+//! COM_RESET_CONNECTION sets the server's character set in its place, and ALTER DATABASE changes it for other sessions.
 
 use e2e::raw::{Login, Outcome, RawConn, Shape, command};
 use e2e::{Product, Proxy, Server, Settings};
 
 const FILE: &str = "ж€é";
 
-/// What a client finds that loads files and creates stored programs in a schema.
+/// The results of a client that loads files and creates stored programs in a schema.
 fn observe(conn: &mut RawConn, file: &str) -> Vec<String> {
     conn.run("CREATE OR REPLACE VIEW v AS SELECT 1 AS one");
     for drop in ["TABLE", "PROCEDURE", "FUNCTION", "EVENT"] {
@@ -75,7 +75,7 @@ fn local(conn: &mut RawConn, load: &str, file: &str) {
     assert!(conn.reply(Shape::Results).error().is_none());
 }
 
-/// A client that pins its connection, and leaves: the connection is reset before another gets it.
+/// A client that pins its connection and disconnects, so that the connection is reset before the next session gets it.
 fn spoil(proxy: &Proxy, login: &Login) {
     let mut conn = proxy.connect_as(login);
     conn.run("CREATE TEMPORARY TABLE tt (n INT)");
@@ -114,7 +114,7 @@ fn files_and_programs_have_the_character_set_of_the_schema(product: Product) {
                 wanted,
                 "{what}"
             );
-            // In the order of USE, too, and behind one's own reset.
+            // The same after a USE, and after the client's own COM_RESET_CONNECTION.
             spoil(&proxy, &login);
             let mut conn = proxy.connect_as(&Login::app().collation(product.collation()));
             conn.run(&format!("USE {schema}"));
@@ -129,7 +129,7 @@ fn files_and_programs_have_the_character_set_of_the_schema(product: Product) {
             assert_eq!(observe(&mut conn, &file), wanted, "{what}, reset");
             conn.quit();
         }
-        // A schema that changes while a connection is in it.
+        // The schema's character set changes while a connection is in the schema.
         let login = Login::app()
             .schema("in_latin1")
             .collation(product.collation());

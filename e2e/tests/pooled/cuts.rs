@@ -1,5 +1,5 @@
-//! What restores a session, and a kill, are sent again over another connection where one breaks. What a session does after a
-//! cut: `simulation/tests/scenes/cuts.rs`.
+//! If a connection breaks, the proxy sends the statements that restore a session, and KILL, again over another one.
+//! How a session continues after a cut: `simulation/tests/scenes/cuts.rs`.
 
 use e2e::raw::{Login, RawConn};
 use e2e::{Cut, LeasedServer, Product, Proxy, Relay, Server, Settings};
@@ -36,7 +36,7 @@ fn an_unsent_write_goes_over_another_connection() {
         let (mut one, mut two) = (connect(&proxy), connect(&proxy));
         one.run("SET time_zone = '+03:00'");
         two.run("SELECT NOW(), @@time_zone");
-        // What restores the session's state goes in front alone the first time.
+        // The first time, the statement that restores the session's state is sent alone before the write.
         relay.cut(Cut::Unsent, "time_zone=");
         one.run("INSERT INTO t SELECT 1 FROM DUAL WHERE @@time_zone LIKE '+03%'");
         assert_eq!((relay.cuts(), &*count(&server)), (1, "1"));

@@ -1,10 +1,10 @@
-//! A plain BEGIN is answered by the proxy and leaves with the transaction's first statement. A client cannot tell, but
-//! by the time that it takes. What fails on the way: `simulation/tests/scenes/deferred_begin.rs`.
+//! The proxy answers a plain BEGIN and sends it with the transaction's first statement. A client can notice this
+//! only by the time that it takes. Failures on the way: `simulation/tests/scenes/deferred_begin.rs`.
 
 use e2e::raw::{Execute, Login, Param, RawConn, Transcript, capability, command};
 use e2e::{Cut, LeasedServer, PASSWORD, Product, Proxy, Relay, Server, Settings, Site};
 
-/// What EXPLAIN SESSION says of a transaction that no server has got.
+/// EXPLAIN SESSION's description of a transaction whose BEGIN was not sent to a server.
 const DEFERRED: &str = "open; no server has its BEGIN yet";
 
 const READ: &str = "SELECT n FROM t ORDER BY n";
@@ -18,7 +18,7 @@ fn a_transaction_without_statements_is_answered_alike(site: &Site) -> Transcript
             let mut conn = site.connect_as(&login);
             conn.run("DROP TABLE IF EXISTS t");
             conn.run("CREATE TABLE t (n INT PRIMARY KEY)");
-            // Before the first SELECT the servers say how many rows another session has found.
+            // Before a session's first SELECT, the servers' FOUND_ROWS() is that of another session.
             conn.run("SELECT 1");
             for sql in [
                 "BEGIN",
@@ -47,7 +47,7 @@ fn a_transaction_without_statements_is_answered_alike(site: &Site) -> Transcript
                 "BEGIN",
                 "COMMIT",
                 "SET sql_mode = DEFAULT",
-                // An error and its list, then a transaction.
+                // A failed statement and its warning list, then a transaction.
                 "SELECT nonsense",
                 "BEGIN",
                 "SHOW WARNINGS",
@@ -231,13 +231,13 @@ fn the_transaction_status_of_replies_is_unchanged_by_a_deferred_begin(site: &Sit
     conn.transcript()
 }
 
-/// A server of its own, a relay in front of it, a pooled proxy in front of that, and a client that has used a
-/// connection before.
+/// A server, a relay in front of it, a pooled proxy in front of the relay, and a client that has used a connection
+/// before.
 struct Chain {
     conn: RawConn,
     proxy: Proxy,
     relay: Relay,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test then gets the server.
     server: LeasedServer,
 }
 
@@ -275,7 +275,7 @@ impl Chain {
         row.unwrap_or_else(|| panic!("no {item}")).remove(1)
     }
 
-    /// How many round trips these statements take, each of which is answered.
+    /// How many round trips these statements take. Each of them is answered.
     fn round_trips(&mut self, statements: &[&str]) -> usize {
         let before = self.relay.round_trips();
         for sql in statements {
@@ -310,11 +310,11 @@ fn a_begin_costs_no_round_trip(product: Product) {
     chain.conn.execute(&Execute::new(id, &[Param::Int(1)]));
     chain.conn.run("COMMIT");
     assert_eq!(chain.relay.round_trips() - before, 2);
-    // One that writes waits for the OK to BEGIN.
+    // A write waits for the OK to BEGIN.
     let write = ["BEGIN", "INSERT INTO t VALUES (2)", "COMMIT"];
     assert_eq!(chain.round_trips(&write), 3);
     assert_eq!(chain.rows(), "2");
-    // What sets it on a connection is in front of a write alone until it has worked once.
+    // The `SET autocommit` goes to the connection alone before a write only, until it has succeeded once.
     let off = ["SET autocommit = 0", READ, "COMMIT", "SET autocommit = 1"];
     assert_eq!(chain.round_trips(&off), 3);
     let mut chain = Chain::start(product, |settings| settings.set("pool.defer_begin", false));
@@ -333,7 +333,7 @@ fn a_deferred_begin_is_logged_and_counted(product: Product) {
     assert_eq!(chain.told("pins"), "transaction");
     chain.conn.run("COMMIT");
     assert_eq!(chain.told("transaction"), "none");
-    // What the server has got of it.
+    // The number of BEGIN statements that the server has got.
     let count = "SHOW GLOBAL STATUS LIKE 'Com_begin'";
     let begun = chain.server.root().run(count).texts();
     chain.conn.run("BEGIN");
@@ -373,7 +373,7 @@ fn pending_diagnostics_of_another_session_survive_a_begin(product: Product) {
             .prepare("SELECT SQL_CALC_FOUND_ROWS n FROM t LIMIT 1")
             .statement();
         chain.conn.execute(&Execute::new(id, &[]));
-        // It takes over the connection, and asks what the first session may still want to know.
+        // The other session takes over the connection, and the proxy fetches the first session's pending answers.
         other.run(READ);
         chain.conn.run(begin);
         assert_eq!(chain.conn.value("SELECT FOUND_ROWS()"), "3", "{begin}");

@@ -1,10 +1,10 @@
-//! Distributed transactions (behaviour 14): one that is prepared outlives its session, and any other
-//! session ends it.
+//! Distributed transactions (behaviour 14): a prepared transaction outlives its session, and any other session can
+//! end it.
 
 use e2e::raw::{Execute, Login, RawConn, Reply, command};
 use e2e::{Product, Proxy, Server, Settings, wait};
 
-/// How the client says what it says.
+/// How the client sends a statement.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Text,
@@ -25,7 +25,7 @@ const WAYS: [Way; 6] = [
 ];
 
 impl Way {
-    /// What has to be done before the transaction begins; none if the server does not take it in this way.
+    /// Prepares the client for this way of sending the statement; `None` if the server refuses the statement.
     fn begin(self, conn: &mut RawConn, sql: &str) -> Option<u32> {
         let quoted = sql.replace('\'', "''");
         match self {
@@ -64,7 +64,7 @@ impl Way {
     }
 }
 
-/// How the client goes.
+/// How the client ends its session.
 #[derive(Clone, Copy, Debug)]
 enum Leave {
     Quit,
@@ -76,7 +76,7 @@ enum Leave {
 const LEAVES: [Leave; 4] = [Leave::Quit, Leave::Vanish, Leave::Reset, Leave::ChangeUser];
 
 impl Leave {
-    /// What is left of the client.
+    /// The client's connection afterwards, if it is still open.
     fn go(self, mut conn: RawConn, login: &Login) -> Option<RawConn> {
         match self {
             Self::Quit => {
@@ -100,7 +100,7 @@ impl Leave {
     }
 }
 
-/// Prepares in each way, leaves in each way, and ends what is left in each way, from another session.
+/// Prepares transactions, leaves, and ends the transactions from another session, each in every way.
 fn play(server: &Server, proxy: &Proxy, pin: Option<&str>) {
     let login = Login::app()
         .schema("xa")
@@ -131,7 +131,7 @@ fn play(server: &Server, proxy: &Proxy, pin: Option<&str>) {
         conn.run(&format!("XA START '{xid}'"));
         conn.run(&format!("INSERT INTO t VALUES ('{xid}')"));
         conn.run(&format!("XA END '{xid}'"));
-        // 1399: not in this way.
+        // Error 1399: the server does not allow the statement in this way.
         match way.say(&mut conn, &prepare, id).error() {
             None => {}
             Some(error) if error.code == 1399 => continue,
@@ -139,7 +139,7 @@ fn play(server: &Server, proxy: &Proxy, pin: Option<&str>) {
         }
         played += 1;
         let left = leave.go(conn, &login);
-        // Whoever comes next finds the connection in order, and takes nothing of it along.
+        // The next sessions find the connection clean, and do not end the transaction.
         for _ in 0..3 {
             let mut next = proxy.connect_as(&login);
             next.run("INSERT INTO others VALUES ('next')");
@@ -151,7 +151,7 @@ fn play(server: &Server, proxy: &Proxy, pin: Option<&str>) {
         assert!(listed.iter().any(|row| row[3] == xid), "{what}: {listed:?}");
         let end = ["COMMIT", "ROLLBACK"][number % 2];
         let sql = format!("XA {end} '{xid}'");
-        // The server may not have seen yet that the connection is closed.
+        // The server may not know yet that the connection is closed.
         wait::until(&format!("{what}: {sql}"), wait::SOON, || {
             let reply = match number / 2 % 2 {
                 1 if other.prepare(&sql).error().is_none() => {

@@ -1,10 +1,10 @@
-//! What drivers and frameworks say at their logins: none of it pins, and the client is told what it has
-//! asked to be told.
+//! Statements that drivers and frameworks send at login: none of them pins, and the client gets the session
+//! tracking that it has asked for.
 
 use e2e::Site;
 use e2e::raw::{Transcript, capability};
 
-/// By driver, as recorded; MariaDB Connector/J's follow.
+/// The recorded statements by driver; those of MariaDB Connector/J follow.
 const LOGINS: &[(&str, &[&str])] = &[
     (
         "MySQL Connector/J",
@@ -124,7 +124,7 @@ const CONNECTOR_J: &[&[&str]] = &[
     ],
 ];
 
-/// What the session has become, by its own word and by the server's.
+/// The state of the session, by its own queries and by the server's.
 fn look(site: &Site, conn: &mut e2e::raw::RawConn) {
     conn.run(
         "SELECT @@session_track_schema, @@session_track_system_variables, @@session_track_state_change, \
@@ -167,7 +167,7 @@ fn settings_of_session_tracking_do_not_pin(site: &Site) -> Transcript {
     for statements in CONNECTOR_J {
         let mut conn = site.connect_as(&site.login().and(capability::SESSION_TRACK));
         for sql in *statements {
-            // MySQL has no tx_isolation. What the reply itself tells depends on the order of the list.
+            // MySQL has no tx_isolation. The tracking data of the reply itself depends on the order of the list.
             let sql = match site.is_mariadb() {
                 true => (*sql).to_owned(),
                 false => sql.replace("tx_isolation", "transaction_isolation"),

@@ -1,5 +1,5 @@
-//! What statements look back at (behaviours 15 to 17): the last insert id, counts and diagnostics of
-//! one's own last statement, and sessions that begin anew.
+//! Values of the previous statement (behaviours 15 to 17): the last insert id, counts and diagnostics of the
+//! session's own last statement, and sessions that are reset.
 
 use e2e::Site;
 use e2e::raw::{Execute, Login, Outcome, Param, Transcript, command};
@@ -108,7 +108,7 @@ fn row_counts_and_warnings_belong_to_their_session(site: &Site) -> Transcript {
         "SET @x = CAST('w' AS SIGNED)",
         "SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'a warning of mine'",
     ] {
-        // Each question stands behind the statement itself: questions change what they ask about.
+        // Each question directly follows the statement, because a question changes the values that it asks for.
         for ask in asked {
             conn.query(sql);
             conn.query(ask);
@@ -222,7 +222,7 @@ fn users_that_share_a_connection_keep_their_names(site: &Site) -> Transcript {
 }
 
 shared!(warnings_are_shown_in_front_of_a_routine on mariadb, mysql);
-/// Statements prepared from text, which a routine may execute, are seen to before.
+/// Before a routine, the proxy restores statements prepared by SQL text, because the routine may execute them.
 fn warnings_are_shown_in_front_of_a_routine(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");

@@ -1,5 +1,5 @@
-//! How sessions end between two commands, and killed ones within a statement: as on a server, which closes the
-//! connection without an error that nobody has asked for.
+//! How sessions end between two commands, and how killed sessions end within a statement: as on a server, which
+//! closes the connection without an ERR packet that answers no command.
 
 use e2e::raw::RawConn;
 use e2e::{Product, Proxy, Server, Settings, Signal, wait};
@@ -8,7 +8,7 @@ const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
 const SLEEP: &str = "SELECT SLEEP(60) FROM (SELECT 1 UNION SELECT 2) AS two";
 
-/// What a session has made of itself before it is idle.
+/// The state that a session has before it is idle.
 const BEFORE: [&[&str]; 4] = [
     &[],
     &["SELECT 1"],
@@ -16,7 +16,7 @@ const BEFORE: [&[&str]; 4] = [
     &["CREATE TEMPORARY TABLE mysql.of_ones_own (n INT)"],
 ];
 
-/// A proxy whose sessions have a connection each, one whose sessions share them, and the server itself.
+/// A proxy whose sessions have a connection each, a proxy whose sessions share connections, and the server itself.
 fn sites(server: &Server) -> Vec<Proxy> {
     [Settings::in_front_of([server]), Settings::pooled(server, 6)]
         .map(|settings| Proxy::start(&settings))
@@ -60,8 +60,8 @@ fn a_killed_idle_session_gets_no_packet() {
     }
 }
 
-/// By a client of the proxy, and by one of the server, whose KILL the proxy does not see: only a session that shares
-/// no connection ends by that.
+/// Kills by a client of the proxy, and by a client of the server, whose KILL the proxy does not see. The latter
+/// ends only sessions that share no connection.
 #[test]
 fn a_session_that_is_killed_within_a_statement_gets_no_packet() {
     for product in PRODUCTS {
@@ -89,12 +89,12 @@ fn a_session_that_is_killed_within_a_statement_gets_no_packet() {
             ends_without_a_word(victim);
             wait_sleeping(&server, 0);
         }
-        // The log tells which side closed.
+        // The log says which side closed the connection.
         own[0].wait_event("backend_lost", &["side=backend"]);
     }
 }
 
-/// What a pinned session has on its connection is gone with that: the session ends as its server has ended it.
+/// The state of a pinned session is lost with its connection, so the session ends as on the server.
 #[test]
 fn a_pinned_session_whose_idle_connection_is_killed_gets_no_packet() {
     for product in PRODUCTS {
@@ -165,7 +165,7 @@ fn a_session_that_the_admin_port_kills_gets_no_packet() {
     }
 }
 
-/// KILL QUERY of a statement, and of a session that is idle.
+/// KILL QUERY of a running statement, and of an idle session.
 #[test]
 fn a_killed_statement_ends_as_on_a_server() {
     for product in PRODUCTS {

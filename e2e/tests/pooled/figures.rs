@@ -1,5 +1,4 @@
-//! Figures that pooling is for: how few connections many clients need, and that restoring state costs
-//! no round trip of its own.
+//! Figures of pooling: how few connections many clients need, and that restoring state costs no round trip of its own.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -9,7 +8,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
-/// Raises this process's limit of open files as far as it may go; what it is then.
+/// Raises this process's limit of open files to the maximum, and returns it.
 fn open_files_max() -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -17,12 +16,12 @@ fn open_files_max() -> u64 {
     limit.maximum.unwrap_or(1 << 20)
 }
 
-/// An account whose login costs least.
+/// An account whose login takes the least time.
 fn cheap() -> Login {
     Login::with("nopass", "")
 }
 
-/// Connects so many clients, with as many threads as help.
+/// Connects so many clients, with several threads.
 fn connect(proxy: &Proxy, count: usize) -> Vec<RawConn> {
     const THREADS: usize = 8;
     std::thread::scope(|scope| {
@@ -53,7 +52,7 @@ fn backend_connections(root: &mut RawConn) -> usize {
     root.value(ask).parse().unwrap()
 }
 
-/// 1,000 clients, one short statement each in every second of a time that runs as fast as it can.
+/// 1,000 clients. Each executes a short statement in every second of a clock that runs as fast as possible.
 #[test]
 fn a_thousand_clients_share_twenty_connections() {
     open_files_max();
@@ -69,9 +68,9 @@ fn a_thousand_clients_share_twenty_connections() {
                 let mut root = server.root();
                 let mut is_over = false;
                 while !is_over {
-                    // Also when this thread comes late: they stay.
+                    // The loop samples at least once, even if this thread starts late: the connections stay open.
                     is_over = stop.load(Ordering::Relaxed);
-                    // One that has ended is listed for a moment beside the one in its place.
+                    // A connection that has ended may be listed for a moment beside its replacement.
                     let count = wait::for_some("they are twenty", wait::SOON, || {
                         Some(backend_connections(&mut root)).filter(|count| *count <= 20)
                     });
@@ -104,13 +103,13 @@ fn a_thousand_clients_share_twenty_connections() {
         let max = server
             .root()
             .run("SHOW GLOBAL STATUS LIKE 'Max_used_connections'");
-        // Root's own, and one that looked at the server before the pool was used.
+        // One connection is root's, and one probed the server before the pool was used.
         let max: usize = max.text(0, 1).unwrap().parse().unwrap();
         assert!(max <= 23, "{max} connections at once");
     }
 }
 
-/// What a process holds of memory, in bytes.
+/// The memory of a process, in bytes.
 fn memory(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -123,7 +122,7 @@ fn memory(pid: u32) -> usize {
 
 #[test]
 fn thousands_of_idle_clients_hold_no_backend_connection() {
-    // A file each here, one each in the proxy, and some for everything else.
+    // Each client needs a file here and a file in the proxy. Some are left for everything else.
     let most = usize::try_from(open_files_max()).unwrap() - 1000;
     let count = most.min(sized(3_000, 10_000));
     let server = Server::lease(Product::MariaDb);
@@ -138,7 +137,7 @@ fn thousands_of_idle_clients_hold_no_backend_connection() {
     let each = memory(pid).saturating_sub(before) / count;
     println!("{count} idle clients, {each} bytes each");
     assert_eq!(backend_connections(&mut server.root()), 0);
-    // They are all served, a few at a time.
+    // All clients are served, a few at a time.
     for conn in conns.iter_mut().step_by(97) {
         assert_eq!(conn.value("SELECT 1"), "1");
         conn.free_buffers();
@@ -146,7 +145,7 @@ fn thousands_of_idle_clients_hold_no_backend_connection() {
     assert!(backend_connections(&mut server.root()) <= 20);
 }
 
-/// Round trips that `act` makes the proxy take.
+/// The number of round trips of the proxy during `act`.
 fn round_trips(relay: &Relay, act: impl FnOnce()) -> usize {
     let before = relay.round_trips();
     act();
@@ -167,7 +166,7 @@ fn restoring_state_costs_no_round_trip_of_its_own() {
         let execute = Execute::new(id, &[Param::Int(1)]);
         one.execute(&execute);
         let ask = "SELECT @@time_zone, @@group_concat_max_len";
-        // Once each, so that nothing is new to the connection.
+        // Once in each session, so that the connection knows the statements.
         two.run(ask);
         one.run(ask);
         let plain = round_trips(&relay, || drop(one.run(ask)));

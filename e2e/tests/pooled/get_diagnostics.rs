@@ -61,7 +61,7 @@ const TEXTS: &[&str] = &[
     "EXECUTE IMMEDIATE @get",
 ];
 
-/// What the client sees of a statement and behind it.
+/// The client's view of a statement and of its diagnostics.
 fn seen(
     conn: &mut RawConn,
     mut between: impl FnMut(),
@@ -90,8 +90,8 @@ fn told(reply: &e2e::raw::Reply) -> String {
     )
 }
 
-/// A client without a proxy, one behind a proxy with few connections, and another that uses these as well. One
-/// connection is too few for a session that is pinned by what it has prepared.
+/// A client without a proxy, a client behind a proxy with few connections, and another client that uses these as
+/// well. One connection is too few for a session that is pinned by what it has prepared.
 struct Compared {
     product: Product,
     direct: RawConn,
@@ -113,7 +113,7 @@ impl Compared {
         }
     }
 
-    /// Runs it three times: directly, with another's statement between any two commands, and without.
+    /// Runs `run` three times: directly, with another session's statement between any two commands, and without.
     fn compare(&mut self, run: impl Fn(&mut RawConn) -> String, what: &str) {
         let product = self.product;
         let directly = seen(&mut self.direct, || (), &run);
@@ -131,7 +131,7 @@ impl Compared {
 fn each_form_of_get_diagnostics_gives_the_servers_result() {
     for product in PRODUCTS {
         let mut compared = Compared::start(product, 1);
-        // MySQL does not know it.
+        // MySQL has no EXECUTE IMMEDIATE.
         let is_known = |text: &&&str| product.is_mariadb() || !text.starts_with("EXECUTE IMM");
         for text in TEXTS.iter().filter(is_known) {
             compared.compare(|conn| told(&conn.query(text)), text);

@@ -14,7 +14,7 @@ type Form = dyn Fn(&mut RawConn, u32);
 
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test then gets the server.
     server: LeasedServer,
 }
 
@@ -45,7 +45,7 @@ impl Site {
             .collect()
     }
 
-    /// What sessions see that begin now; they leave connections behind.
+    /// The values in sessions that begin now. The sessions leave connections in the pool.
     #[track_caller]
     fn assert_new_sessions(&self, sql: &str, wanted: &str, when: &str) {
         assert_all(&mut self.begin(), sql, wanted, when);
@@ -180,10 +180,10 @@ fn new_sessions_inherit_set_global(product: Product) {
         for conn in &mut site.begin() {
             assert_eq!(conn.query(&ask).texts(), direct, "a new session: {name}");
         }
-        // Nobody can give a session its former value of this one.
+        // The proxy cannot restore a session's former value of this variable.
         if name != "max_allowed_packet" {
             assert_eq!(admin.query(&ask).texts(), of_admin, "its own: {name}");
-            // An account without privileges has the new value of this one.
+            // A session without privileges cannot restore its former value, and gets the new one.
             let is_privileged = name == "enforce_storage_engine";
             for conn in before.iter_mut().filter(|_| !is_privileged) {
                 assert_eq!(
@@ -240,7 +240,7 @@ fn a_session_that_begins_anew_inherits_anew(product: Product) {
         .expect("the account is known");
     assert_eq!(resets.value(LENGTH), "2000");
     assert_eq!(changes.value(LENGTH), "2000");
-    // Within a transaction the session's own connection is reset.
+    // Within a transaction, the session's own connection is reset.
     resets.run("BEGIN");
     admin.run("SET GLOBAL group_concat_max_len = 3000");
     assert_eq!(resets.value(LENGTH), "2000");

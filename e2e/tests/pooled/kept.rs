@@ -1,4 +1,4 @@
-//! Statements that the proxy keeps prepared, where the server has room for few.
+//! Statements that the proxy keeps prepared, on a server whose limit is low.
 
 use e2e::raw::{Execute, RawConn};
 use e2e::{Product, Proxy, Server, Settings};
@@ -25,7 +25,7 @@ fn kept_statements_do_not_keep_a_client_from_its_own(product: Product) {
     let proxy = Proxy::start(&settings.account("app", e2e::PASSWORD));
     let mut conns: Vec<RawConn> = (0..6).map(|_| proxy.connect()).collect();
     let mut number = 0;
-    // Each is on a connection of its own, which keeps the statements.
+    // Each client has a connection of its own, which keeps the statements.
     for conn in &mut conns {
         conn.run("BEGIN");
         for _ in 0..3 {
@@ -44,8 +44,8 @@ fn kept_statements_do_not_keep_a_client_from_its_own(product: Product) {
     }
 }
 
-/// As many statements as the server takes are prepared as text by clients that have left: each new client still gets
-/// its own, also while it holds its connection, and when it moves to another.
+/// Clients that have disconnected prepared as many statements by SQL text as the server allows. Each new client can
+/// still prepare its own, also while it holds its connection, and when it moves to another one.
 fn kept_statements_do_not_keep_a_client_from_preparing_text(product: Product) {
     let server = Server::lease_set(product, &[("max_prepared_stmt_count", "12")]);
     let settings = Settings::in_front_of([&*server])
@@ -77,7 +77,7 @@ fn kept_statements_do_not_keep_a_client_from_preparing_text(product: Product) {
             }
         }
     }
-    // No room can be made: the client hears the server.
+    // The proxy cannot make room, so the client gets the server's error.
     let mut conn = proxy.connect();
     conn.run("BEGIN");
     let outcomes = (0..13).map(|number| conn.query(&format!("PREPARE q{number} FROM 'SELECT 1'")));

@@ -1,5 +1,5 @@
-//! KILL (behaviour 43): by the ids that clients see, from any worker, the right statement and never
-//! another's.
+//! KILL (behaviour 43): by the ids that clients see, from any worker. It hits the right statement and never a
+//! statement of another session.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,8 +31,8 @@ fn ids(conn: &mut RawConn) -> [String; 2] {
     [conn.id.to_string(), conn.value("SELECT CONNECTION_ID()")]
 }
 
-/// Whoever becomes an account that only a backend can judge has a thread of its own there, and is still
-/// found by the id that others know it by.
+/// If a session changes to an account that only the backend can authenticate, it gets a thread of its own on the
+/// server. It is still found by its first id.
 #[test]
 fn a_session_is_killed_by_its_first_id_after_it_has_been_passed_on() {
     for product in PRODUCTS {
@@ -59,7 +59,7 @@ fn kill_query_ends_the_right_statement_from_any_worker() {
         let (server, proxy) = start(product, 6);
         let mut victim = proxy.connect();
         let mut bystander = proxy.connect();
-        // New clients go to the worker with the fewest: one of these is with the victim, one is not.
+        // New clients go to the worker with the fewest clients: one killer is on the victim's worker, one is not.
         let mut killers = [proxy.connect(), proxy.connect()];
         let names = ids(&mut victim);
         assert_eq!(names[0], names[1]);
@@ -123,7 +123,7 @@ fn kill_query_of_an_idle_session_does_not_hit_its_next_statement() {
         for n in 0..30 {
             killer.run(&format!("KILL QUERY {}", idle.id));
             let reply = idle.query(&format!("SELECT {n}"));
-            // MariaDB and MySQL let it pass or not; a statement after that is not hit.
+            // Whether MariaDB and MySQL kill this statement depends on timing. A statement after it is not hit.
             if reply.error().is_some() {
                 assert_eq!(reply.error().unwrap().code, 1317);
             }
@@ -168,7 +168,7 @@ fn a_kill_hits_the_statement_on_its_new_connection_and_no_other() {
                         assert_eq!(error.code, 1317);
                         hits += 1;
                     }
-                    // A SLEEP that is interrupted may also just say 1.
+                    // An interrupted SLEEP may also return 1 without an error.
                     None => assert_eq!(reply.text(0, 0).unwrap(), n.to_string()),
                 }
             }
@@ -214,7 +214,7 @@ fn sessions_of_other_users_are_killed_by_users_with_the_privilege() {
             let mut strong = proxy.connect_as(&Login::with("other", "another password"));
             strong.run(&format!("KILL QUERY {}", app.id));
             assert_eq!(app.reply(Shape::Results).error().unwrap().code, 1317);
-            // One's own may be killed by anybody.
+            // A user may kill sessions of the same account without the privilege.
             let mut second = proxy.connect_as(&Login::with("weak", "weak password"));
             weak.send_query(SLEEP).unwrap();
             wait_sleeping(&server, 1);
@@ -254,14 +254,14 @@ fn a_killed_transaction_is_rolled_back() {
         victim.run("BEGIN");
         victim.run("INSERT INTO d.t VALUES (1)");
         killer.run(&format!("KILL {}", victim.id));
-        // Waits for the lock, which goes with the transaction.
+        // The INSERT waits for the lock, which the killed transaction releases.
         root.run("INSERT INTO d.t VALUES (1)");
         let next = victim.try_query("COMMIT");
         assert!(next.map_or(true, |reply| reply.error().is_some()));
     }
 }
 
-/// The proxy asks for grants where another session has left its warnings.
+/// The proxy asks for the user's grants on a connection that still has another session's warnings.
 #[test]
 fn a_kill_does_not_take_warnings_of_another_session() {
     for product in PRODUCTS {

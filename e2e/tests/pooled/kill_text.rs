@@ -1,4 +1,4 @@
-//! KILL by the ids that clients see, in every way that SQL text and prepared statements have.
+//! KILL by the ids that clients see, in each form of SQL text and of prepared statements.
 
 use e2e::raw::{Execute, Login, Outcome, Param, RawConn, Rows, Shape, command};
 use e2e::{LeasedServer, Product, Proxy, Server, Settings, wait};
@@ -144,13 +144,13 @@ fn one_of_several_statements_kills_and_the_others_run() {
                 "{product:?}: {text}: {:?}",
                 reply.error()
             );
-            // Each row is one value behind the byte of its length.
+            // Each row is one value after its length byte.
             let value = |rows: &Rows| String::from_utf8_lossy(&rows.rows[0][1..]).into_owned();
             let told: Vec<_> = reply.results().map(value).collect();
             assert_eq!(told, values, "{product:?}: {text}");
             is_interrupted(&mut victim, &text);
         }
-        // What stands behind one that fails is not run.
+        // Statements after a failed one are not executed.
         let mut killer = proxy.connect();
         let reply = killer.query("SELECT 5; KILL QUERY 1999999999; SET @not = 1");
         assert_eq!(reply.error().unwrap().code, 1094);
@@ -246,7 +246,7 @@ fn errors_of_kill_are_the_servers() {
             let told = [&mut direct, &mut pooled].map(|conn| {
                 let reply = conn.query(text);
                 let told = reply.error().map(ToString::to_string);
-                // What else is there depends on how an expression is evaluated.
+                // The other warnings depend on how the server evaluates the expression.
                 let shown = conn.query("SHOW WARNINGS").texts();
                 let code = reply.error().map(|error| error.code.to_string());
                 let is_shown = shown.iter().any(|row| code.as_ref() == row.get(1));
@@ -282,7 +282,7 @@ fn a_kill_that_cannot_be_translated_is_refused_with_the_reason() {
     let statement = killer.prepare(&block).statement();
     let reply = killer.execute(&Execute::new(statement, &[]));
     assert_eq!(reply.error().unwrap().code, NOT_SUPPORTED);
-    // A routine is kept, and not run.
+    // A routine with KILL can be created, but not called.
     killer.run("CREATE DATABASE d");
     killer.run("CREATE PROCEDURE d.p(id BIGINT) KILL QUERY id");
     killer.run(&format!("KILL QUERY {id}"));
@@ -311,7 +311,7 @@ fn kill_user_ends_the_sessions_of_that_user() {
     }
 }
 
-/// The ids that the proxy gives out do not reach a server, whose own may be the same.
+/// An unknown id must not reach the server, where another thread may have it.
 #[test]
 fn the_proxy_answers_a_kill_of_an_unknown_id() {
     for product in PRODUCTS {

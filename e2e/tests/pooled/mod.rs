@@ -1,5 +1,5 @@
-//! What pooled sessions must not get wrong, behaviour by behaviour (docs/behaviours.md): each played
-//! directly and then over one backend connection that an intruder uses between any two commands.
+//! Behaviours of pooled sessions (docs/behaviours.md): each scenario is played directly, and then over one backend
+//! connection that an intruder uses between any two commands.
 
 /// Makes tests of a scenario that is played with an intruder on the same backend connection.
 macro_rules! shared {

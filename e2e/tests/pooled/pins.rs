@@ -1,5 +1,5 @@
-//! What cannot be had elsewhere (behaviours 11 to 14): it stays where it is, nobody else gets the
-//! connection, and somebody does again once it is gone.
+//! State that cannot be moved to another connection (behaviours 11 to 14): it stays on its connection, no other
+//! session gets the connection, and it is shared again once the state is gone.
 
 use e2e::Site;
 use e2e::raw::{Execute, Param, Transcript, command};
@@ -161,7 +161,7 @@ shared!(a_user_lock_goes_with_its_client on mariadb, mysql);
 fn a_user_lock_goes_with_its_client(site: &Site) -> Transcript {
     let mut one = site.connect();
     let name = &site.schema;
-    // Whoever had it in the place before has only just left.
+    // The session of the previous run may still hold the lock for a moment.
     one.run(&format!("SELECT GET_LOCK('{name}', 20)"));
     site.assert_pinned();
     drop(one);
@@ -244,7 +244,7 @@ fn an_open_cursor_stays_where_it_is(site: &Site) -> Transcript {
     conn.fetch(id, 10);
     conn.run("SELECT 'between'");
     site.assert_pinned();
-    // The last of its rows.
+    // Fetches the last of the rows.
     conn.fetch(id, 10);
     site.assert_unpinned();
     conn.execute(&Execute::new(id, &[Param::Int(0)]).cursor());

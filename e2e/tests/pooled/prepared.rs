@@ -1,5 +1,5 @@
-//! Prepared statements (behaviours 25 to 33): made where they are needed, known to each client by its
-//! own ids.
+//! Prepared statements (behaviours 25 to 33): the proxy prepares them on the connections that need them, and each
+//! client knows them by its own ids.
 
 use e2e::Site;
 use e2e::raw::Param::{Bytes, Double, Int, Null, Sent, Text};
@@ -16,7 +16,7 @@ fn a_statement_that_many_clients_prepare_belongs_to_each_of_them(site: &Site) ->
         .enumerate()
         .map(|(at, conn)| {
             conn.run(&format!("SET @who = 'client {at}', @id = CONNECTION_ID()"));
-            // Some have others before it, so that ids differ.
+            // Some sessions prepare other statements first, so that ids differ.
             for _ in 0..at {
                 conn.prepare("SELECT 'another'");
             }
@@ -48,7 +48,7 @@ fn types_that_others_gave_to_parameters_change_nothing(site: &Site) -> Transcrip
     let mut two = site.connect();
     let sql = "SELECT ?";
     let ids = [one.prepare(sql).statement(), two.prepare(sql).statement()];
-    // MySQL makes 0 of the text now, for the parameter was a number.
+    // MySQL converts the text to 0 here, because the parameter was a number before.
     for value in [Double(2.5), Int(3), Text("abc")] {
         one.execute(&Execute::new(ids[0], &[value]));
     }
@@ -122,7 +122,7 @@ fn the_same_text_in_another_schema_or_mode_is_another_statement(site: &Site) -> 
 
 shared!(a_statement_outlasts_a_reset_of_its_connection on mariadb, mysql);
 fn a_statement_outlasts_a_reset_of_its_connection(site: &Site) -> Transcript {
-    // Whoever is in no schema gets a connection that was in one by a login of its own there.
+    // A session without a schema may get a connection that was in a schema, after the connection has logged in anew.
     let login = Login::app();
     let mut conn = site.connect_as(&login);
     let mut other = site.connect();
@@ -163,7 +163,7 @@ fn a_changed_table_is_seen_by_statements_prepared_before(site: &Site) -> Transcr
     let all = conn.prepare("SELECT * FROM t").statement();
     let insert = conn.prepare("INSERT INTO t (a) VALUES (?)").statement();
     let columns = |conn: &mut e2e::raw::RawConn| {
-        // Whether the server prepares it again on the way, which it flags, depends on where it was.
+        // The server sets a flag if it prepares the statement again. That depends on the connection.
         let reply = conn.unrecorded(|conn| conn.execute(&Execute::new(all, &[])));
         let result = reply
             .results()
@@ -251,18 +251,18 @@ fn long_data_waits_for_its_execute(site: &Site) -> Transcript {
     }
     conn.send_long_data(id, 1, &[b'x'; 100_000]);
     conn.execute(&Execute::new(id, &[Sent, Sent]));
-    // It is used up.
+    // The long data was used by the last execution.
     conn.execute(&Execute::new(id, &[Text("short"), Text("short")]));
     conn.send_long_data(id, 0, b"forgotten");
     conn.reset_statement(id);
     conn.execute(&Execute::new(id, &[Text("not long"), Text("either")]));
-    // Of two statements each has its own.
+    // Each of two statements has its own long data.
     let two = conn.prepare("SELECT UPPER(?)").statement();
     conn.send_long_data(two, 0, b"of two");
     conn.send_long_data(id, 0, b"of one");
     conn.execute(&Execute::new(two, &[Sent]));
     conn.execute(&Execute::new(id, &[Sent, Int(5)]));
-    // Beside an error: it is used up all the same, or kept, as the server has it.
+    // After an error, the long data is dropped or kept, as on the server.
     conn.send_long_data(id, 9, b"no such parameter");
     let payload = Execute::new(id, &[Text("a"), Text("b")]).payload(&conn);
     conn.send(&payload);
@@ -349,7 +349,7 @@ fn a_cursor_is_fetched_piece_by_piece(site: &Site) -> Transcript {
     conn.close_statement(one);
     assert_eq!(conn.fetch(one, 5).error().unwrap().code, 1243);
     conn.fetch(two, 100);
-    // Anew, and never fetched.
+    // Opens the cursor again, and does not fetch from it.
     conn.execute(&Execute::new(two, &[Int(0)]).cursor());
     conn.execute(&Execute::new(two, &[Int(299)]).cursor());
     conn.fetch(two, 100);
@@ -366,7 +366,7 @@ fn a_cursor_of_one_does_not_change_anothers_statement(site: &Site) -> Transcript
     let at_once = two.prepare(sql).statement();
     one.execute(&Execute::new(by_cursor, &[Int(3)]).cursor());
     one.fetch(by_cursor, 100);
-    // MySQL 9.7 spoils a statement for use without a cursor once it had one: not another client's.
+    // MySQL 9.7 spoils a statement for use without a cursor once it had one, but not another client's.
     let reply = two.execute(&Execute::new(at_once, &[Int(5)]));
     assert_eq!(reply.results().next().unwrap().rows.len(), 5);
     one.execute(&Execute::new(by_cursor, &[Int(8)]).cursor());
@@ -465,7 +465,7 @@ fn broken_executes_do_no_harm(site: &Site) -> Transcript {
         let id = conn.prepare("SELECT ?, ?, ?, ?").statement();
         let payload = Execute::new(id, &params).payload(&conn);
         conn.send(&payload[..length.min(payload.len() - 1)]);
-        // What the servers make of it is theirs to say; some go on, some close.
+        // Some servers go on after such a packet, and some close the connection.
         let _ = conn.try_reply(Shape::Results);
         other.run("SELECT 'unharmed', @@sql_mode");
     }
@@ -486,7 +486,7 @@ fn broken_executes_do_no_harm(site: &Site) -> Transcript {
 }
 
 shared!(a_statement_is_made_in_the_state_of_now on mariadb, mysql);
-/// What is executed in its place is prepared when the session has other values than when it was prepared.
+/// If the proxy prepares the statement late, the session's values differ from those at the client's prepare.
 fn a_statement_is_made_in_the_state_of_now(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");

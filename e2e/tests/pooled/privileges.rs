@@ -6,12 +6,12 @@ use e2e::{LeasedServer, PASSWORD, Product, Proxy, Server, Settings, wait};
 
 const INSERT: &str = "INSERT INTO d.t VALUES (1)";
 
-/// No right to do it; on MariaDB and MySQL alike.
+/// The error for a missing privilege, on MariaDB and MySQL alike.
 const DENIED: u16 = 1142;
 
 struct Site {
     proxy: Proxy,
-    // After the proxy: the next test gets it.
+    // Dropped after the proxy, because the next test then gets the server.
     server: LeasedServer,
 }
 
@@ -43,7 +43,7 @@ impl Site {
         self.proxy.connect_as(&Login::user("user1"))
     }
 
-    /// What sessions on both workers hear that begin now.
+    /// Asserts the result of a statement in new sessions on both workers.
     #[track_caller]
     fn assert_new_sessions(&self, sql: &str, wanted: Option<u16>, when: &str) {
         let mut sessions: Vec<RawConn> = (0..6).map(|_| self.user()).collect();
@@ -79,7 +79,7 @@ fn changed_privileges_hold_for_sessions_to_come(product: Product) {
         admin.run(change);
         site.assert_new_sessions(INSERT, wanted, change);
     }
-    // The same account again, with less.
+    // The account is created again, with fewer privileges.
     let create = format!("CREATE USER user1 IDENTIFIED BY '{PASSWORD}'");
     let prepared = admin.prepare(&create);
     match prepared.error() {
@@ -105,7 +105,7 @@ fn changed_privileges_hold_for_sessions_to_come(product: Product) {
     site.assert_new_sessions(INSERT, None, default);
     admin.run("REVOKE INSERT ON *.* FROM reader");
     site.assert_new_sessions(INSERT, Some(DENIED), "by a role");
-    // Tables that are written by hand count as soon as they are read.
+    // If the privilege tables are changed by SQL, FLUSH PRIVILEGES makes the changes effective.
     let table = if product.is_mariadb() {
         "global_priv"
     } else {
@@ -163,7 +163,7 @@ fn a_session_that_changes_its_own_password_continues(product: Product) {
         user.run("ALTER USER CURRENT_USER() IDENTIFIED BY 'a third'");
         user.run("SELECT * FROM d.t");
     }
-    // Nobody else gets its connection, nor one that logged in before.
+    // No other session gets its connection, nor one that logged in before the change.
     user.quit();
     site.assert_new_sessions("SELECT * FROM d.t", Some(1045), change);
 }

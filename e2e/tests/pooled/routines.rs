@@ -1,4 +1,4 @@
-//! Procedures: a CALL keeps its connection for what it has left behind, and for nothing else.
+//! Procedures: a CALL pins its connection only if it leaves state behind.
 
 use e2e::Site;
 use e2e::raw::{Execute, Param, Transcript, command};

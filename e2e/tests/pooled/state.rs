@@ -1,11 +1,11 @@
-//! Session state (behaviours 1 to 10): what is set stays set, wherever the next statement runs, and
-//! is nobody else's.
+//! Session state (behaviours 1 to 10): a value that a session sets stays set, on whichever connection the next
+//! statement runs, and no other session sees it.
 
 use e2e::Site;
 use e2e::raw::{Execute, Login, Param, RawConn, Transcript, capability, command};
 use e2e::steps::note_variables;
 
-/// Runs each, whatever comes of it.
+/// Runs each statement, and ignores errors.
 fn say(conn: &mut RawConn, all: &[&str]) {
     for sql in all {
         conn.query(sql);
@@ -30,7 +30,7 @@ fn variables_survive_another_connection(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-/// Changed by others, or by the passing of time; or in the way of the statements that follow.
+/// Variables that change by themselves, or that would disturb the statements that follow.
 const NOT_TO_BE_CHANGED: &[&str] = &[
     "autocommit",
     "big_tables",
@@ -123,7 +123,7 @@ fn no_client_sees_anothers_settings(site: &Site) -> Transcript {
     two.run("SELECT @a, DATABASE(), LAST_INSERT_ID(), @@collation_connection");
     note_variables(&mut one).unwrap();
     one.quit();
-    // Whoever comes next begins with nothing.
+    // The next session begins without variables.
     let mut three = site.connect();
     note_variables(&mut three).unwrap();
     three.run("SELECT @a, DATABASE(), LAST_INSERT_ID(), @@collation_connection");
@@ -362,7 +362,7 @@ shared!(an_idle_session_ends_by_its_own_wait_timeout on mariadb, mysql);
 fn an_idle_session_ends_by_its_own_wait_timeout(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("SET wait_timeout = 1, net_read_timeout = 31, net_write_timeout = 61");
-    // MySQL says why, MariaDB only closes.
+    // MySQL sends an error with the reason, MariaDB only closes the connection.
     while conn.unrecorded(|conn| conn.packet_of_any_order()).is_ok() {}
     assert!(conn.unrecorded(RawConn::is_closed_by_server));
     let mut transcript = conn.transcript();
@@ -391,7 +391,7 @@ fn user_variables_belong_to_their_session(site: &Site) -> Transcript {
         "SET @n = DATE '2024-02-29', @o = TIME '11:22:33', @p = b'101', @q = TRUE",
         "SET @r = REPEAT('long ', 2000)",
         "SET @s = JSON_OBJECT('a', 1)",
-        // From here on it is pinned, for there might be a trigger.
+        // From here on the session is pinned, because the table might have a trigger.
         "UPDATE t SET n = (@m := n + 10)",
     ] {
         one.query(sql);
@@ -462,7 +462,7 @@ fn use_is_understood_in_every_spelling(site: &Site) -> Transcript {
 }
 
 shared!(a_time_is_read_in_its_zone on mariadb);
-/// What tables were is asked for by a time, which is the same in another zone and written otherwise.
+/// The time of system versioning is the same moment in another time zone, but its text differs.
 fn a_time_is_read_in_its_zone(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let ask = "SELECT @@system_versioning_asof, @@time_zone";
@@ -508,7 +508,7 @@ fn user_variables_move_up_to_64_kib_and_pin_beyond(site: &Site) -> Transcript {
     check("SET @a = 'short'", false);
     check(&literal(70_000), true);
     check("SET @a = 'short'", false);
-    // What is too long to be asked for pins up to the reset.
+    // A value that is too long for the proxy to fetch pins the session until the reset.
     for length in [600_000, 3_000_000] {
         check(&format!("SET @a = REPEAT('x', {length})"), true);
     }

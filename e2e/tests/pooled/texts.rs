@@ -1,4 +1,4 @@
-//! PREPARE, EXECUTE and DEALLOCATE in SQL text: nothing that is prepared so keeps its connection.
+//! PREPARE, EXECUTE and DEALLOCATE in SQL text: such statements do not pin the connection.
 
 use e2e::Site;
 use e2e::raw::{Execute, Transcript};
@@ -88,7 +88,7 @@ fn a_statement_whose_schema_was_dropped_ends_no_transaction(site: &Site) -> Tran
     conn.run(&format!("DROP DATABASE {schema}x"));
     conn.run("BEGIN");
     conn.run("INSERT INTO t VALUES (1)");
-    // The servers execute it all the same.
+    // The server reports an error for it, and the session goes on.
     conn.unrecorded(|conn| conn.query("EXECUTE gone"));
     site.assert_pinned();
     conn.unrecorded(|conn| conn.execute(&Execute::new(id, &[])));

@@ -7,13 +7,13 @@ use e2e::{Product, Proxy, Server, Settings, wait};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
-/// What ends an idle session, after longer than a busy machine stands still.
+/// Statements that set a short time-out, which is still longer than a busy machine may stop.
 const SETS: [&str; 2] = [
     "SET wait_timeout = 6",
     "SET @@session.wait_timeout = LENGTH('second')",
 ];
 
-/// What is said before the connection is closed.
+/// The text of the error packet before the connection is closed, if there is one.
 fn last_words(conn: &mut RawConn) -> Option<String> {
     conn.patience(wait::SOON);
     let words = conn.packet_of_any_order();
@@ -46,7 +46,7 @@ fn a_session_without_a_connection_ends_by_its_own_wait_timeout() {
             reset.command(command::RESET_CONNECTION, b"");
         }
         patient.run("SET wait_timeout = 600");
-        // Somebody else has the connection, and talks on.
+        // Another session has the connection, and keeps using it.
         for set in SETS {
             talking.run(set);
         }

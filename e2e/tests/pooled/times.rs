@@ -1,4 +1,4 @@
-//! What a statement waits in the proxy is told apart from what its backend takes.
+//! The time that a statement waits in the proxy is measured apart from the backend's time.
 
 use std::time::{Duration, Instant};
 
@@ -46,13 +46,13 @@ fn lines(client: &mut RawConn) -> Vec<Line> {
     lines
 }
 
-/// The line of the one that has waited longest.
+/// The line with the longest wait.
 fn longest(client: &mut RawConn) -> Line {
     let lines = lines(client).into_iter();
     lines.max_by_key(|line| line.waited[3]).unwrap()
 }
 
-/// Does something, and says how long that took.
+/// Runs `act`, and returns how long it took.
 fn timed(beside: &mut RawConn, act: impl FnOnce()) -> Duration {
     let begun = Instant::now();
     act();
@@ -60,13 +60,13 @@ fn timed(beside: &mut RawConn, act: impl FnOnce()) -> Duration {
     begun.elapsed()
 }
 
-/// A statement's time ends behind its reply: it is noted once the same worker answers somebody else.
+/// A statement's time is recorded after its reply. It is recorded once the worker answers another client.
 fn noted(beside: &mut RawConn) {
     beside.command(command::PING, b"");
 }
 
-/// The wait is no shorter than what the test has seen of it, and no backend has taken longer than a client
-/// can have seen, who did not wait, or without its wait.
+/// Asserts that the wait is at least as long as the test has measured, and that no backend time is longer than the
+/// time of a client without a wait.
 #[track_caller]
 fn assert_waited(line: &Line, held: Duration, others: Duration) {
     assert!(line.waited[3] + 1 >= held.as_micros(), "{held:?} {line:?}");
@@ -85,7 +85,7 @@ fn waits_for_a_connection_count_as_time_in_the_proxy(product: Product) {
     waiter.send_query("SELECT 'waited'").unwrap();
     let before = longest(&mut beside);
     assert_eq!((&*before.way, before.statements), ("own connection", 1));
-    // Nothing is to be seen of its wait before it ends.
+    // The wait is not shown before it ends.
     let seen = Instant::now();
     // The wait has to have a length, because its length is what the proxy measures.
     std::thread::sleep(Duration::from_millis(300));
@@ -97,7 +97,7 @@ fn waits_for_a_connection_count_as_time_in_the_proxy(product: Product) {
     let after = longest(&mut beside);
     assert_eq!(after.statements, 3);
     assert_waited(&after, held, others);
-    // The others may have been slow, too.
+    // The other statements may have been slow, too.
     let of_waiter = format!(" id={} ", waiter.id);
     let line = proxy.wait_event("statement_recorded", &[&of_waiter]);
     let field = |name: &str| {

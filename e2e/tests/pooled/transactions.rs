@@ -1,5 +1,5 @@
-//! Transactions (behaviours 18 to 21): they stay on one connection, whatever began them, and their
-//! flags are told in every reply.
+//! Transactions (behaviours 18 to 21): they stay on one connection, whichever statement begins them, and every
+//! reply has their status flags.
 
 use e2e::Site;
 use e2e::raw::{Execute, Param, Transcript, capability};
@@ -63,7 +63,7 @@ fn a_transaction_without_autocommit_stays_on_its_connection(site: &Site) -> Tran
         conn.run("COMMIT");
         conn.run("INSERT INTO t SELECT 100 + COALESCE(MAX(n), 0) FROM t");
         site.assert_pinned();
-        // To switch it on commits.
+        // Switching autocommit on commits the transaction.
         conn.run(on);
         site.assert_unpinned();
         other.run(see);
@@ -91,7 +91,7 @@ fn savepoints_hold_with_and_without_autocommit(site: &Site) -> Transcript {
         conn.run("COMMIT");
         assert_eq!(conn.query("ROLLBACK TO here").error().unwrap().code, 1305);
     }
-    // A savepoint outside a transaction, where there is no autocommit, begins one.
+    // With autocommit off, a savepoint outside a transaction begins one.
     conn.run("SAVEPOINT alone");
     conn.run("INSERT INTO t VALUES (3)");
     conn.run("ROLLBACK TO alone");
@@ -122,7 +122,7 @@ fn set_transaction_holds_for_the_next_transaction_only(site: &Site) -> Transcrip
         conn.run("BEGIN");
         conn.run("INSERT INTO t VALUES (2)");
         conn.run("COMMIT");
-        // A statement of its own is a transaction too.
+        // A statement outside BEGIN and COMMIT is a transaction, too.
         conn.run(set);
         conn.query("INSERT INTO t VALUES (3)");
         conn.query("INSERT INTO t VALUES (4)");
@@ -206,7 +206,7 @@ fn a_session_may_end_with_its_transaction(site: &Site) -> Transcript {
     conn.run("INSERT INTO t VALUES (2)");
     drop(conn);
     let mut conn = site.connect();
-    // Waits for what the one that left had locked.
+    // Waits for the lock of the client that has disconnected.
     conn.run("LOCK TABLES t WRITE");
     conn.run("SELECT * FROM t");
     conn.run("UNLOCK TABLES");
@@ -271,7 +271,7 @@ fn a_transaction_begun_in_a_procedure_stays_open(site: &Site) -> Transcript {
     }
     site.assert_unpinned();
     let commit = conn.prepare("COMMIT").statement();
-    // Not everything can be prepared everywhere.
+    // Some products cannot prepare all of these statements.
     if conn
         .query("PREPARE b FROM 'START TRANSACTION'")
         .error()

@@ -1,12 +1,13 @@
-//! Clients of several accounts wait for one connection in turn, and what locks a whole server pins too. How clients wait
-//! in order, bounded in number and time, and with an error of its own: `simulation/tests/scenes/waiting.rs`.
+//! Clients of several accounts take turns on one connection, and statements that lock a whole server pin, too. The
+//! order of waiting clients, the limits of their number and time, and their error:
+//! `simulation/tests/scenes/waiting.rs`.
 
 use e2e::raw::{RawConn, Shape, command};
 use e2e::{Product, Proxy, Server, Settings};
 
 const PRODUCTS: [Product; 2] = [Product::MariaDb, Product::MySql];
 
-/// Sends something, and lets the proxy learn of it before anything else is sent.
+/// Sends a statement, and waits until the proxy has read it.
 fn send(conn: &mut RawConn, beside: &mut RawConn, sql: &str) {
     conn.send_query(sql).unwrap();
     for _ in 0..3 {
@@ -14,7 +15,7 @@ fn send(conn: &mut RawConn, beside: &mut RawConn, sql: &str) {
     }
 }
 
-/// Everybody waits for one connection in turn: nobody for ever, whoever they are.
+/// All clients take turns on one connection. None waits for ever, whichever account it has.
 #[test]
 fn clients_of_several_accounts_take_turns() {
     for product in PRODUCTS {
@@ -45,7 +46,7 @@ fn clients_of_several_accounts_take_turns() {
     }
 }
 
-/// What a session may begin that nobody else may be let into, and what ends it.
+/// Statements that begin exclusive state, and the statements that end it.
 fn pairs(product: Product) -> Vec<(&'static str, &'static str)> {
     let mut pairs = vec![
         ("BEGIN", "COMMIT"),

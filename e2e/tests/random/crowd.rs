@@ -1,5 +1,5 @@
-//! Sessions that have much in common: an account, a schema, the statements they read with. Over shared
-//! lanes most of what they say is in flight with what others say.
+//! Sessions that have much in common: an account, a schema, the statements that they read with. On shared lanes,
+//! most of their statements are in flight together with those of other sessions.
 
 use e2e::raw::{Login, capability};
 use e2e::steps::{Execution, Rows, Step, Types, Value};
@@ -8,7 +8,7 @@ use e2e::{Dice, Product};
 use super::data::{COMMON, COMMON_ROWS, schemas};
 use super::script::{FIRST, Session};
 
-/// Read by number.
+/// Statements that read a row by its number.
 const READS: &[&str] = &[
     "SELECT id, n, s FROM common WHERE id = ?",
     "SELECT s FROM common WHERE id = ?",
@@ -23,7 +23,7 @@ const READS: &[&str] = &[
     "SELECT (SELECT n FROM common WHERE n < ?) FROM common",
 ];
 
-/// Those of them that nearly all is read with.
+/// The number of these statements that nearly all reads use.
 const USUAL: usize = 3;
 
 const LOOKS_BACK: &[&str] = &[
@@ -35,7 +35,7 @@ const LOOKS_BACK: &[&str] = &[
     "SELECT LAST_INSERT_ID()",
 ];
 
-/// What is set, and how that is undone.
+/// Settings, each with the statement that undoes it.
 const SETS: &[&str] = &[
     "SET @kept = 7;SET @kept = NULL",
     "SET sql_mode = 'PIPES_AS_CONCAT';SET sql_mode = DEFAULT",
@@ -44,7 +44,7 @@ const SETS: &[&str] = &[
     "SET time_zone = '+05:00';SET time_zone = DEFAULT",
 ];
 
-/// A session of so many steps.
+/// A session with so many steps.
 pub fn session(dice: &mut Dice, product: Product, number: usize, length: usize) -> Session {
     let mut dice = Dice::new(dice.roll(u64::MAX));
     let mut crowd = Crowd {
@@ -69,12 +69,12 @@ pub fn session(dice: &mut Dice, product: Product, number: usize, length: usize) 
     }
 }
 
-/// One of them in the making.
+/// A session of the crowd in the making.
 struct Crowd {
     dice: Dice,
-    /// Whether it makes itself unlike the others.
+    /// Whether the session sets state that differs from the others.
     is_wild: bool,
-    /// Its own, to write to.
+    /// The session's own schema, for writes.
     schema: String,
     steps: Vec<Step>,
     /// Statements that are prepared, and whether they have been executed.
@@ -83,7 +83,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// A few kinds of clients.
+    /// The login of one of a few kinds of clients.
     fn login(&mut self, product: Product) -> Login {
         let mut login = Login::app().schema(COMMON);
         login.collation = product.collation();
@@ -110,7 +110,7 @@ impl Crowd {
         }
     }
 
-    /// What pins a session, some of it for good.
+    /// Statements that pin the session, some of them until its end.
     fn go_wild(&mut self) {
         match self.dice.roll(4) {
             0 => self.transaction(),
@@ -163,7 +163,7 @@ impl Crowd {
             let read = self.some_read();
             self.steps
                 .push(Step::Prepare(self.numbered, READS[read].to_owned()));
-            // What cannot be prepared is not executed.
+            // A statement that cannot be prepared is not executed.
             if !READS[read].contains("nothing") {
                 self.prepared.push((self.numbered, false));
             }

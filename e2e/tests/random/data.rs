@@ -1,4 +1,4 @@
-//! What random sessions find: two schemas for each, with tables, routines and a view.
+//! The data of random sessions: two schemas for each, with tables, routines and a view.
 
 use e2e::Server;
 
@@ -9,10 +9,10 @@ pub fn schemas(number: usize) -> [String; 2] {
     ["one", "two"].map(|name| format!("r{number}_{name}"))
 }
 
-/// The schema that a crowd reads.
+/// The schema that the sessions of a crowd read.
 pub const COMMON: &str = "r_common";
 
-/// Rows of its table.
+/// The number of rows in its table.
 pub const COMMON_ROWS: u64 = 80;
 
 const TABLES: &[&str] = &[
@@ -30,8 +30,8 @@ const TABLES: &[&str] = &[
 ];
 
 const ROUTINES: &[&str] = &[
-    // Of what does not fit a parameter MariaDB's error says in which row, and takes the row of the
-    // statement before: so everything fits.
+    // If a value does not fit a parameter, MariaDB's error names a row, and takes the number from the previous
+    // statement. So all values fit.
     "CREATE PROCEDURE p_out (IN x BLOB, OUT y INT, INOUT z BLOB) BEGIN SELECT x, z; \
      SET y = LENGTH(x) + LENGTH(z); SET z = LEFT(CONCAT(z, '+'), 40); END",
     "CREATE PROCEDURE p_set (mode_wanted VARCHAR(50)) BEGIN SET SESSION sql_mode = mode_wanted; \
@@ -59,7 +59,7 @@ const ROUTINES: &[&str] = &[
 /// Makes the sessions' schemas anew.
 pub fn fill(server: &Server, sessions: &[Session]) {
     let mut root = server.root();
-    // Whoever is still there holds its tables: better an error than a day's wait.
+    // A session that still runs may hold the tables: better an error than a day's wait.
     root.run("SET lock_wait_timeout = 20");
     for row in root.run("XA RECOVER").texts() {
         root.query(&format!("XA ROLLBACK '{}'", row[3]));
@@ -77,7 +77,7 @@ pub fn fill(server: &Server, sessions: &[Session]) {
     }
 }
 
-/// Makes what a crowd reads.
+/// Makes the schema that the sessions of a crowd read.
 pub fn fill_common(server: &Server) {
     let mut root = server.root();
     root.run(&format!("CREATE DATABASE {COMMON}"));

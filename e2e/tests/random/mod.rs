@@ -1,11 +1,11 @@
-//! Random sessions: a dozen at once over three pooled connections, each of them also directly on a
-//! connection of its own. Every reply must be the same, byte for byte, but for what differs by
-//! nature. Of what differs only now and then the output tells; what differs each time is a failure.
+//! Random sessions: a dozen at once over three pooled connections, and each of them also directly on a connection
+//! of its own. Every reply must be the same, byte for byte, except for values that differ by nature. A difference
+//! that occurs only sometimes is printed. A difference that occurs each time is a failure.
 //!
-//! Without `PILOTFISH_SEED` each run has a seed that is known to be clean. A seed repeats a run
-//! (sessions are the same; how they interleave is the machine's affair), `PILOTFISH_STATEMENTS` says
-//! how long it is, `PILOTFISH_SHRINK=TEXT` looks for a shorter session with a difference that has this
-//! text in it (`proxied`: any).
+//! Without `PILOTFISH_SEED`, each run has a seed that is known to have no differences. A seed repeats a run: the
+//! sessions are the same, but their interleaving depends on the machine. `PILOTFISH_STATEMENTS` sets the length,
+//! and `PILOTFISH_SHRINK=TEXT` looks for a shorter session with a difference that contains this text (`proxied`:
+//! any difference).
 
 mod crowd;
 mod data;
@@ -23,16 +23,16 @@ use e2e::{Dice, LeasedServer, Product, Proxy, Server, Settings, seed, sized};
 use script::Session;
 use shrink::Shrinking;
 
-/// Sessions at once.
+/// The number of sessions that run at once.
 const SESSIONS: usize = 12;
 
-/// Backend connections for them.
+/// The number of backend connections for them.
 const CONNECTIONS: i32 = 3;
 
-/// Sessions of one length that are held one after the other in the same place.
+/// The steps of a session. The test runs one round of sessions after another.
 const STEPS: usize = 150;
 
-/// Statements of a whole run over both families.
+/// The number of statements of a whole run over both families.
 fn statements() -> usize {
     number("PILOTFISH_STATEMENTS").unwrap_or(sized(3_600, 11_000))
 }
@@ -44,7 +44,7 @@ fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
     number
 }
 
-/// Where sessions are held.
+/// A server or a proxy in which sessions run.
 struct Place<'a> {
     server: &'a Server,
     address: Address,
@@ -61,7 +61,7 @@ impl<'a> Place<'a> {
         Self { server, address }
     }
 
-    /// Holds all sessions at once, each in fresh schemas; what each saw, step by step.
+    /// Runs all sessions at once, each in fresh schemas. Returns the replies of each session, step by step.
     fn hold(&self, sessions: &[Session]) -> Vec<Vec<Transcript>> {
         data::fill(self.server, sessions);
         std::thread::scope(|scope| {
@@ -84,14 +84,14 @@ fn hold_one(address: &Address, session: &Session) -> Vec<Transcript> {
     session.steps.iter().map(play).collect()
 }
 
-/// A step whose reply was not the same.
+/// A step whose replies differ.
 struct Difference {
     session: usize,
     step: usize,
     how: String,
 }
 
-/// Every step whose reply was not the same, the earliest first.
+/// All steps whose replies differ, the earliest first.
 fn differences(direct: &[Vec<Transcript>], other: &[Vec<Transcript>]) -> Vec<Difference> {
     let mut all = Vec::new();
     for (session, (direct, other)) in direct.iter().zip(other).enumerate() {
@@ -108,15 +108,14 @@ fn differences(direct: &[Vec<Transcript>], other: &[Vec<Transcript>]) -> Vec<Dif
     all
 }
 
-/// Times that a round is held in which replies differ.
+/// How often a round is repeated if replies differ.
 const TURNS: usize = 3;
 
-/// What differs when the same sessions are held at both places, time after time. How they interleave
-/// is the machine's affair, and so are locks and time: what differs once and not again is told, and
-/// is no failure.
+/// The differences that occur each time the same sessions run in both places. Interleaving, locks and times depend
+/// on the machine, so a difference that does not occur again is printed, and is no failure.
 fn repeated(sessions: &[Session], direct: &Place<'_>, other: &Place<'_>) -> Vec<Difference> {
-    // Values and errors, flags and counts must be the same; a literal in place of ROW_COUNT() may
-    // be a digit wider, and a shared connection tells its trackers in an order of its own.
+    // Values, errors, flags and counts must be the same. A literal in place of ROW_COUNT() may be a digit wider,
+    // and a shared connection lists its session tracking in another order.
     let values = |held: Vec<Vec<Transcript>>| -> Vec<Vec<Transcript>> {
         let of_session = |steps: Vec<Transcript>| steps.iter().map(Transcript::of_values).collect();
         held.into_iter().map(of_session).collect()
@@ -135,8 +134,8 @@ fn repeated(sessions: &[Session], direct: &Place<'_>, other: &Place<'_>) -> Vec<
     found
 }
 
-/// A session that breaks off directly would be alike everywhere from there on: whoever reads replies here
-/// has misunderstood one.
+/// A direct session that is closed early has equal replies everywhere from there on: the test's client has misread
+/// a reply.
 fn assert_open(sessions: &[Session], direct: &[Vec<Transcript>]) {
     for (session, steps) in sessions.iter().zip(direct) {
         if let Some(at) = steps.iter().position(Transcript::is_closed) {
@@ -150,7 +149,7 @@ fn assert_open(sessions: &[Session], direct: &[Vec<Transcript>]) {
     }
 }
 
-/// Says what was said until the replies differed, and how they do.
+/// Describes the statements up to the difference, and the difference.
 fn report(session: &Session, difference: &Difference) -> String {
     let mut text = format!(
         "session {} {}\n",
@@ -163,7 +162,7 @@ fn report(session: &Session, difference: &Difference) -> String {
     text + &format!("the last one's replies differ:{}\n", difference.how)
 }
 
-/// The first few of the others, each with what was said before: one fault often hides behind another.
+/// The first few further differences, each with the statements before it: one fault often hides another.
 fn list(sessions: &[Session], others: &[Difference]) -> String {
     let mut text = format!("replies that differ besides: {}\n", others.len());
     let mut named = HashSet::new();
@@ -183,10 +182,10 @@ fn list(sessions: &[Session], others: &[Difference]) -> String {
     text
 }
 
-/// Makes a session with a number, of so many steps.
+/// A function that makes the session of a number, with so many steps.
 type Maker = fn(&mut Dice, Product, usize, usize) -> Session;
 
-/// Holds sessions at both places until so many statements were compared.
+/// Runs sessions in both places until so many statements were compared.
 fn compare((seed, make): (u64, Maker), statements: usize, direct: &Place<'_>, other: &Place<'_>) {
     let rounds = statements.div_ceil(SESSIONS * STEPS);
     let mut dice = Dice::new(seed);
@@ -227,7 +226,7 @@ fn settings(server: &Server) -> Settings {
         .set("pool.timeout_wait", "60s")
 }
 
-/// Proves this harness: without a pool nothing may differ.
+/// Tests this harness: without a pool there must be no difference.
 fn differ_nowhere_without_a_pool(product: Product) {
     let server = server(product);
     data::fill_common(&server);
@@ -256,7 +255,7 @@ fn random_sessions_differ_nowhere_without_a_pool_on_mysql() {
 }
 
 fn see_nothing_of_one_another(product: Product) {
-    // With others about every second run finds one of the differences that docs/behaviours.md lists.
+    // With other seeds, about every second run finds a difference that docs/behaviours.md lists.
     let seed = seed(match product.is_mariadb() {
         true => 4,
         false => 5,
@@ -279,7 +278,7 @@ fn random_sessions_see_nothing_of_one_another_on_mysql() {
     see_nothing_of_one_another(Product::MySql);
 }
 
-/// The same where a rule has others sent before and behind each statement.
+/// The same, with a rule that injects statements before and after each statement.
 fn see_nothing_of_what_is_injected(product: Product) {
     let server = server(product);
     let rule = [
@@ -314,7 +313,7 @@ fn random_sessions_see_no_effect_of_injected_statements_on_mysql() {
     see_nothing_of_what_is_injected(Product::MySql);
 }
 
-/// The same of sessions that share lanes.
+/// The same, with sessions that share lanes.
 fn see_nothing_of_one_another_on_lanes(product: Product) {
     let server = server(product);
     data::fill_common(&server);

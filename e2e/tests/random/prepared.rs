@@ -1,11 +1,11 @@
-//! Topics of the binary protocol: prepared statements in every state they may be in.
+//! Topics of the binary protocol: prepared statements in each of their states.
 
 use e2e::steps::{Execution, Rows, Step, Types, Value};
 
 use super::script::{Language, Prepared, Script, runs_others};
 
-/// What is prepared. No user variables: what MySQL says of such a column's type is how the variable
-/// was when the statement was prepared, which on another connection was at another time.
+/// The statements to prepare. None has user variables: MySQL's type of such a column depends on the variable's
+/// value when the statement was prepared, which on another connection was another time.
 const STATEMENTS: &[&str] = &[
     "SELECT ? + 1, ?, @@sql_mode",
     "SELECT id, n, s FROM a WHERE id > ? ORDER BY id",
@@ -38,7 +38,7 @@ impl Script {
         }
     }
 
-    /// Prepares a statement; its number.
+    /// Prepares a statement, and returns its number.
     fn prepare_one(&mut self, sql: &'static str, rows: Rows) -> usize {
         let number = self.numbered;
         self.numbered += 1;
@@ -47,14 +47,14 @@ impl Script {
         number
     }
 
-    /// One of those prepared, rather one of the last.
+    /// One of the prepared statements, preferably one of the last.
     fn some_prepared(&mut self) -> Option<Prepared> {
         let back = self.dice.index(self.prepared.len().clamp(1, 6));
         let at = self.prepared.len().checked_sub(1 + back)?;
         Some(self.prepared[at].clone())
     }
 
-    /// A statement, unless it is forgotten.
+    /// The prepared statement with this number, unless it was forgotten.
     fn known(&mut self, number: usize) -> Option<&mut Prepared> {
         self.prepared.iter_mut().find(|it| it.number == number)
     }
@@ -105,8 +105,8 @@ impl Script {
         self.look_away();
     }
 
-    /// Values for a statement's parameters. Where types are known they are numbers', which is when
-    /// a statement counts as known.
+    /// Values for a statement's parameters. If the types were sent before, all values are numbers, because only
+    /// then a statement counts as known.
     fn values(&mut self, sql: &str, types: Types) -> Vec<Value> {
         let count = sql.matches('?').count();
         (0..count)
@@ -135,9 +135,9 @@ impl Script {
         }
     }
 
-    /// Of a text that is no number it warns once or for each row, names one row or another, writes it one way
-    /// or another, or finds it too great instead, by what it was executed with since it was prepared: which
-    /// through a proxy was by others, or on another connection.
+    /// Whether the server's warning about a text that is no number depends on earlier executions: it may warn once
+    /// or for each row, name another row, write the row in another way, or report a value out of range. Through a
+    /// proxy, the earlier executions may be of another session, or on another connection.
     fn warns_by_turn(&self, sql: &str, parameter: usize) -> bool {
         let everywhere = sql.contains("id > ?") || sql.contains("(n) VALUES (?)");
         let on_mysql = sql.contains("n IN (?")
@@ -146,8 +146,8 @@ impl Script {
         everywhere || on_mysql && !self.product.is_mariadb()
     }
 
-    /// Of what type a value is. What MySQL makes of one depends on the types that its parameter had before
-    /// on the same connection; so there each session has one for each parameter, or NULL.
+    /// The kind of a parameter's value. MySQL's result depends on the types that the parameter had before on the
+    /// same connection, so on MySQL each session uses one type for each parameter, or NULL.
     fn kind_of_value(&mut self, sql: &str, at: usize) -> u64 {
         match self.dice.roll(8) {
             rolled if rolled == 0 || self.product.is_mariadb() => rolled,
@@ -162,8 +162,8 @@ impl Script {
         let is_mistake = !sql.contains('?');
         let is_string =
             self.product.is_mariadb() || matches!(self.kind_of_value(sql, 0), 1 | 2 | 4);
-        // A procedure that is given a parameter in this way sees what lies about in MariaDB's memory: an
-        // address where it was a number before, and in an OUT parameter where no byte was sent.
+        // If a procedure gets a parameter as long data, MariaDB reads memory that was not set: an address if the
+        // parameter was a number before, and for an OUT parameter if no byte was sent.
         let is_at_random = self.product.is_mariadb() && runs_others(sql);
         if self.warns_by_turn(sql, 0)
             || is_at_random
@@ -207,7 +207,7 @@ impl Script {
         }
     }
 
-    /// A result read in pieces, with other things between.
+    /// A result that is read in pieces, with other statements between.
     pub fn cursor(&mut self) {
         let sql = "SELECT id, n, s FROM a WHERE id > ? ORDER BY id";
         let number = self.prepare_one(sql, Rows::ByCursor);

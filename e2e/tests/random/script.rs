@@ -1,5 +1,5 @@
-//! A random session: what is said in it, topic by topic. It is made without a look at any reply, so
-//! it can be held twice; what the servers say to nonsense is as good as any other reply.
+//! A random session: its statements, topic by topic. It is made without reading any reply, so it can be run twice.
+//! Replies to invalid statements count like all others.
 
 use e2e::raw::{Login, capability};
 use e2e::steps::{Rows, Step};
@@ -10,15 +10,15 @@ use super::data::schemas;
 /// A session.
 #[derive(Clone)]
 pub struct Session {
-    /// Which of those that are held at once; it has the schemas with this number.
+    /// The session's number among those that run at once. Its schemas have this number.
     pub number: usize,
-    /// How it logs in.
+    /// The login of the session.
     pub login: Login,
-    /// What it says.
+    /// The steps of the session.
     pub steps: Vec<Step>,
 }
 
-/// A session of so many steps.
+/// A session with so many steps.
 pub fn session(dice: &mut Dice, product: Product, number: usize, length: usize) -> Session {
     let mut script = Script {
         dice: Dice::new(dice.roll(u64::MAX)),
@@ -55,24 +55,23 @@ pub struct Script {
     pub steps: Vec<Step>,
     /// Statements prepared by command.
     pub prepared: Vec<Prepared>,
-    /// How many were prepared so far.
+    /// The number of statements that were prepared so far.
     pub numbered: usize,
-    /// What others would wait for, and the statement that ends it.
+    /// Statements that end states for which other sessions would wait.
     pub begun: Vec<&'static str>,
     pub clock: Clock,
     pub language: Language,
     pub faults: Faults,
 }
 
-/// What is known to differ through a pool, and not by nature.
+/// Whether a session includes statements that are known to differ through a pool, though not by nature.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Faults {
-    /// Such statements are not said, or nobody looks at what they leave behind: what prepared
-    /// statements' own commands leave in the diagnostics; counts of warnings and GET DIAGNOSTICS in all
-    /// their spellings; a statement prepared in one character set and executed in another;
-    /// `session_track_…` and `lc_messages`. Each of them differs seldom, in some 5,000 statements once.
+    /// The session omits these statements, or does not read the diagnostics after them: statements prepared by command,
+    /// counts of warnings and GET DIAGNOSTICS in all spellings; a statement prepared in one character set and executed
+    /// in another; `session_track_…` and `lc_messages`. Each of them differs rarely, about once in 5,000 statements.
     LeftOut,
-    /// `PILOTFISH_WANTING=1`: they are said like all others.
+    /// `PILOTFISH_WANTING=1`: the session includes them like all others.
     In,
 }
 
@@ -85,43 +84,43 @@ impl Faults {
     }
 }
 
-/// Whether NOW() says the same whenever it is asked.
+/// Whether NOW() always returns the same value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     Running,
     Stopped,
 }
 
-/// That of the session's errors.
+/// The language of the session's error messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     English,
-    /// Perhaps: errors that the proxy itself makes are in English.
+    /// Perhaps another language. Errors of the proxy itself are in English.
     Other,
 }
 
 /// A statement prepared by command.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Steps know it by this number.
+    /// The number that steps use for the statement.
     pub number: usize,
     pub sql: &'static str,
-    /// It has been executed with types, so they may be left out.
+    /// Whether it was executed with types, so that later executions may omit them.
     pub is_known: bool,
-    /// Once by a cursor, always by a cursor: executed without one afterwards, MySQL 9.7 answers with
-    /// what no client understands.
+    /// A statement that was executed with a cursor is always executed with one: otherwise MySQL 9.7 sends a reply
+    /// that no client can read.
     pub rows: Rows,
-    /// One of its parameters was sent in pieces.
+    /// Whether one of its parameters was sent in pieces.
     pub has_long_data: bool,
 }
 
 /// The first statement on a connection: before it, MariaDB's FOUND_ROWS() is another client's.
 pub const FIRST: &str = "SELECT 'hello'";
 
-/// A topic and how often it comes up.
+/// A topic and its weight.
 type Topic = (u64, fn(&mut Script));
 
-/// Topics that leave nothing behind that others would wait for.
+/// Topics that leave no state for which other sessions would wait.
 const LIGHT: &[Topic] = &[
     (20, Script::set_variables),
     (8, Script::set_names),
@@ -149,7 +148,7 @@ const LIGHT: &[Topic] = &[
     (1, Script::random_numbers),
 ];
 
-/// Topics that have a beginning and an end, with light ones between.
+/// Topics that have a beginning and an end, with light topics between.
 const HEAVY: &[Topic] = &[
     (8, Script::transaction),
     (4, Script::without_autocommit),
@@ -195,19 +194,19 @@ impl Script {
         }
     }
 
-    /// A few light topics.
+    /// Adds a few light topics.
     pub fn meanwhile(&mut self, most: u64) {
         for _ in 0..self.dice.roll(most) {
             self.one_of(LIGHT);
         }
     }
 
-    /// A statement.
+    /// Adds a statement.
     pub fn say(&mut self, sql: impl Into<String>) {
         let mut sql = sql.into();
         if self.product.is_mariadb() {
-            // Its flag ANSI_QUOTES follows what prepared statements were last executed where, and not
-            // sql_mode.
+            // MariaDB's flag for ANSI_QUOTES follows the last prepared statement that was executed on the
+            // connection, and not sql_mode.
             sql = sql.replace("ANSI_QUOTES", "PIPES_AS_CONCAT");
             for quote in ["'", "\""] {
                 let ansi = format!("{quote}ANSI{quote}");
@@ -221,29 +220,28 @@ impl Script {
         }
     }
 
-    /// Nobody may look back at what was before, where that is known to differ.
+    /// If replies are known to differ here, clears the values of the previous statement.
     pub fn look_away(&mut self) {
         if self.faults == Faults::LeftOut {
             self.stop_looking();
         }
     }
 
-    /// Nobody may look back at what was before (docs/behaviours.md, "What a pooled session sees
-    /// otherwise").
+    /// Clears the values of the previous statement (docs/behaviours.md, "What a pooled session sees otherwise").
     pub fn stop_looking(&mut self) {
-        // Without a table it would leave diagnostics as they are.
+        // A statement without a table would not clear the diagnostics.
         let sql = "SELECT 'something else' FROM information_schema.engines LIMIT 1";
         self.steps.push(Step::query(sql));
     }
 
-    /// Statements that were prepared before are not executed any more.
+    /// Statements that were prepared before are not executed again.
     pub fn forget_prepared(&mut self) {
         if self.faults == Faults::LeftOut {
             self.prepared.clear();
         }
     }
 
-    /// One of these statements.
+    /// Adds one of these statements.
     pub fn say_one(&mut self, choice: &[&str]) {
         let sql = self.dice.pick(choice).to_owned();
         self.say(sql);
@@ -254,20 +252,20 @@ impl Script {
         self.dice.roll(60)
     }
 
-    /// Ends what others, or the next session of this client, would wait for.
+    /// Ends each state for which other sessions, or the client's next session, would wait.
     pub fn settle(&mut self) {
         for end in std::mem::take(&mut self.begun) {
             self.say(end);
         }
     }
 
-    /// Something begins that others would wait for; `end` ends it, now or never. What is said
-    /// between is a topic of its own.
+    /// Begins a state for which other sessions would wait; `end` ends it, now or never. The statements between are
+    /// a topic of their own.
     pub fn begin(&mut self, end: &'static str) {
         self.begun.push(end);
     }
 
-    /// Ends what began last.
+    /// Ends the state that was begun last.
     pub fn end(&mut self) {
         if let Some(end) = self.begun.pop() {
             self.say(end);
@@ -278,7 +276,7 @@ impl Script {
         schemas(self.number)
     }
 
-    /// A way to log in.
+    /// A random login.
     pub fn login(&mut self) -> Login {
         let mut login = self.account();
         for (once_in, asked) in [
@@ -309,7 +307,7 @@ impl Script {
         login
     }
 
-    /// A user, a collation and a schema.
+    /// A random user, collation and schema.
     pub fn account(&mut self) -> Login {
         let mut login = match self.dice.roll(6) {
             0 => Login::with("other", "another password"),
@@ -327,8 +325,8 @@ impl Script {
     }
 }
 
-/// Whether a statement runs others that are not in its text: whether they have left FOUND_ROWS() and
-/// MariaDB's warnings as they were cannot be told from outside.
+/// Whether a statement runs others that are not in its text: the test cannot know whether these have changed
+/// FOUND_ROWS() and MariaDB's warnings.
 pub fn runs_others(sql: &str) -> bool {
     let sql = sql.to_ascii_lowercase();
     ["call ", "execute ", "f_insert", "f_lock", "f_set"]

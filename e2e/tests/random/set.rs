@@ -1,4 +1,4 @@
-//! SET of all sorts, in all spellings.
+//! SET statements of all kinds, in all spellings.
 
 use e2e::Product;
 
@@ -123,7 +123,7 @@ const ON_MARIADB: &[Variable] = &[
     ),
     ("tx_read_only", &["0"]),
     ("max_statement_time", &["0", "100.5"]),
-    // Whether MySQL obeys it in errors about foreign keys depends on what the connection did before.
+    // In MySQL's errors about foreign keys, its effect depends on earlier statements of the connection.
     ("sql_quote_show_create", &["0", "1"]),
     ("old_mode", &["''", "'UTF8_IS_UTF8MB3'"]),
     ("sql_mode", &["'ORACLE'", "'EMPTY_STRING_IS_NULL'"]),
@@ -192,7 +192,7 @@ impl Script {
         (name, values)
     }
 
-    /// `name = value`, somehow.
+    /// `name = value` in a random spelling.
     fn assignment(&mut self) -> String {
         let (name, values) = self.variable();
         let value = self.dice.pick(values).to_owned();
@@ -202,7 +202,7 @@ impl Script {
             2 => format!("@@session.{name}"),
             3 if value != "DEFAULT" => format!("(SELECT {value})"),
             4 if value != "DEFAULT" => format!("/* so */({value})"),
-            // Not a second for what may take longer on a busy machine.
+            // A limit of one second is too short on a busy machine.
             5 if !name.contains("time") => "@kept".to_owned(),
             _ => value,
         };
@@ -257,7 +257,7 @@ impl Script {
         }
     }
 
-    /// Variables that hold for one statement.
+    /// Variables that are set for one statement.
     fn statement_only(&mut self) {
         match self.product {
             Product::MySql => self.say(
@@ -265,7 +265,7 @@ impl Script {
                  GROUP_CONCAT(n), @@time_zone FROM a",
             ),
             _ => self.say(
-                // With sql_mode among them MariaDB's flag for it stays as it was.
+                // With sql_mode among them, MariaDB's flag for it would not change.
                 "SET STATEMENT group_concat_max_len = 4, div_precision_increment = 9 FOR \
                  SELECT GROUP_CONCAT(n), 1 / 7 FROM a",
             ),
@@ -295,7 +295,7 @@ impl Script {
         self.dice.pick(names).to_owned()
     }
 
-    /// Character sets, and what they are then.
+    /// Sets character sets, and reads them.
     pub fn set_names(&mut self) {
         let names = self.names();
         self.forget_prepared();
@@ -334,14 +334,14 @@ impl Script {
         }
     }
 
-    /// RAND() is no more random than its seeds.
+    /// RAND() with seeds, so that its values are not random.
     pub fn random_numbers(&mut self) {
         self.say("SET rand_seed1 = 10, rand_seed2 = 20");
         self.say("SELECT RAND(), RAND(3)");
         self.dice.once_in(2).then(|| self.say("SELECT RAND()"));
     }
 
-    /// `timestamp` is set: NOW() can be compared.
+    /// Sets `timestamp`, so that NOW() can be compared.
     pub fn stop_the_clock(&mut self) {
         match self.clock {
             Clock::Running => {

@@ -1,20 +1,20 @@
-//! Looks for a shorter session with the same fault: leaves out steps as long as replies differ.
+//! Looks for a shorter session with the same fault: omits steps as long as replies differ.
 
 use super::script::Session;
 use super::{Difference, Place, differences, report};
 
-/// Sessions beside the one that is shortened, for its fault may need them.
+/// The number of further sessions that run with the shortened one, because the fault may need them.
 const COMPANIONS: usize = 4;
 
-/// Tries of each candidate: how sessions interleave differs from time to time.
+/// How often each candidate is tried, because the interleaving of sessions varies.
 const TRIES: usize = 2;
 
-/// What the difference has in it that a shorter session is wanted for, if one is.
+/// The text of the difference for which a shorter session is wanted, if there is one.
 pub fn wanted() -> Option<String> {
     std::env::var("PILOTFISH_SHRINK").ok()
 }
 
-/// A session that is made shorter, at the places where its replies differ.
+/// A session that is being shortened, and the places in which its replies differ.
 pub struct Shrinking<'a> {
     /// Without a proxy.
     pub direct: &'a Place<'a>,
@@ -22,12 +22,12 @@ pub struct Shrinking<'a> {
     pub other: &'a Place<'a>,
     /// All sessions of its round.
     pub round: &'a [Session],
-    /// What the difference has in it.
+    /// A text that the difference must contain.
     pub part: String,
 }
 
 impl Shrinking<'_> {
-    /// The shortest session found, and how its replies differ.
+    /// The shortest session that was found, and its difference.
     pub fn shrink(&self, session: &Session) -> String {
         let Some(mut best) = self.attempt(session) else {
             return "it does not differ among fewer sessions\n".into();
@@ -49,7 +49,7 @@ impl Shrinking<'_> {
         format!("\nshorter:\n{}", report(&best.0, &best.1))
     }
 
-    /// The session up to where its replies differ, and that, if they do.
+    /// The session up to its difference, and the difference, if there is one.
     fn attempt(&self, session: &Session) -> Option<(Session, Difference)> {
         let others = self.round.iter().filter(|it| it.number != session.number);
         let mut sessions = vec![session.clone()];

@@ -68,7 +68,7 @@ const READS: &[&str] = &[
     "SELECT id, n, s, t FROM a JOIN b USING (id) ORDER BY id",
     "SELECT SQL_CALC_FOUND_ROWS n FROM a ORDER BY n LIMIT 2",
     "SELECT n FROM a WHERE id < 0",
-    // Without a row to count MariaDB's FOUND_ROWS() would be that of the statement before.
+    // Without a row to count, MariaDB's FOUND_ROWS() would be that of the previous statement.
     "SELECT COUNT(*), MAX(id), SUM(n) FROM (SELECT id, n FROM counted UNION ALL SELECT 0, 0) AS t",
     "SELECT GROUP_CONCAT(s ORDER BY id SEPARATOR '; ') FROM a",
     "SELECT n FROM a ORDER BY id LIMIT 1 INTO @kept",
@@ -108,7 +108,7 @@ const LOOKS_BACK: &[&str] = &[
     "SELECT * FROM (SELECT ROW_COUNT() AS c) AS t WHERE c > -5",
 ];
 
-/// The same, where replies are known to differ.
+/// The same, if replies are known to differ.
 const LOOKS_BACK_IN_VAIN: &[&str] = &[
     "SELECT FOUND_ROWS()",
     "SELECT FOUND_ROWS(), ROW_COUNT(), LAST_INSERT_ID()",
@@ -280,13 +280,13 @@ impl Script {
         }
     }
 
-    /// Some of them change character sets.
+    /// Calls a routine. Some of them change character sets.
     fn call_one(&mut self) {
         self.forget_prepared();
         self.say_one(CALLS);
     }
 
-    /// Statements prepared by statements.
+    /// PREPARE, EXECUTE and DEALLOCATE in SQL text.
     pub fn prepare_text(&mut self) {
         self.say_one(&[
             "PREPARE s1 FROM 'SELECT ? + 1, @@sql_mode'",
@@ -340,7 +340,7 @@ impl Script {
         self.steps.push(Step::Queries(all));
     }
 
-    /// Strings whose bytes look like something else where the character set is not known.
+    /// Strings whose bytes have another meaning if the character set is not known.
     pub fn literals(&mut self) {
         let (names, literal): (&str, &[u8]) = match self.dice.roll(4) {
             0 => ("cp932", b"'\x83\\', 'x\x83\\'"),
@@ -378,9 +378,9 @@ impl Script {
     }
 }
 
-/// What has a beginning and an end.
+/// States that have a beginning and an end.
 impl Script {
-    /// Something begins; others would wait for it until `end`, which comes soon or at last.
+    /// Begins a state for which other sessions would wait until `end`, which comes soon or at the end of the session.
     fn within(&mut self, end: &'static str) {
         self.begin(end);
         self.meanwhile(6);
@@ -517,7 +517,7 @@ impl Script {
         self.say(format!("XA ROLLBACK {xid}"));
     }
 
-    /// What prepared statements were made for is no longer so.
+    /// Changes tables that prepared statements read.
     pub fn change_tables(&mut self) {
         self.say_one(&[
             "ALTER TABLE b ADD COLUMN more INT DEFAULT 3",
@@ -530,7 +530,7 @@ impl Script {
         ]);
     }
 
-    /// Another session, on the same connection or on a new one.
+    /// Begins another session, on the same connection or on a new one.
     pub fn begin_anew(&mut self) {
         let step = match self.dice.roll(6) {
             0 | 1 => Step::ResetConnection,

@@ -54,7 +54,7 @@ fn users_roles_and_privileges_are_changes_with_versions(product: Product) {
         "DROP USER joan",
     ];
     following.change(&server, &statements);
-    // MySQL writes a password that is set as ALTER USER.
+    // MySQL logs a password change as ALTER USER.
     let set = match is_mariadb {
         true => "SET PASSWORD",
         false => "ALTER USER",

@@ -17,12 +17,12 @@ fn streams_log_in_by_each_authentication_plugin_of_mariadb_11_8() {
 /// An account of a stream, named for its plugin.
 struct Account {
     name: &'static str,
-    /// What follows IDENTIFIED.
+    /// The text after IDENTIFIED.
     how: String,
     needs_tls: bool,
 }
 
-/// Each plugin that takes a password, and a certificate beside the password.
+/// Accounts for each plugin that takes a password, and one for a certificate with a password.
 fn accounts(product: Product) -> Vec<Account> {
     let named = |names: &[&'static str]| -> Vec<Account> {
         let account = |name: &&'static str| Account {
@@ -35,7 +35,7 @@ fn accounts(product: Product) -> Vec<Account> {
         };
         names.iter().map(account).collect()
     };
-    // The password passes in clear.
+    // The password is sent in clear text.
     let in_clear = |name| Account {
         name,
         how: match product.is_mariadb() {
@@ -58,7 +58,7 @@ fn accounts(product: Product) -> Vec<Account> {
         accounts.push(in_clear("cleartext_plugin_server"));
     }
     if product == Product::MariaDbNext {
-        // By the plugin `dialog`, as PAM asks.
+        // The plugin `dialog`, which PAM uses.
         accounts.push(in_clear("three_attempts"));
     }
     accounts.push(Account {
@@ -83,7 +83,7 @@ fn make(accounts: &[Account], server: &Server) {
     }
 }
 
-/// The backend, and its TLS.
+/// The settings of the backend, and of its TLS.
 fn settings(server: &Server, has_tls: bool) -> Settings {
     let settings = Settings::in_front_of([server]).admin_on(free_port());
     let client = &Certs::shared().client;
@@ -102,7 +102,7 @@ fn streams_log_in_by_each_authentication_plugin(product: Product) {
     make(&accounts, &server);
     for has_tls in [false, true] {
         if !product.is_mariadb() {
-            // The first login by a plugin that keeps what it has seen is a full one.
+            // After FLUSH PRIVILEGES, the first login of a plugin with a cache is a full one.
             server.root().run("FLUSH PRIVILEGES");
         }
         let folder = Folder::new("files");
@@ -140,7 +140,7 @@ fn streams_log_in_by_each_authentication_plugin(product: Product) {
     }
 }
 
-/// With `unix_socket` and `auth_socket` a server asks the system for the user at the other end, and no password.
+/// With `unix_socket` and `auth_socket` a server asks the operating system for the client's user, and for no password.
 fn a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket(product: Product) {
     let server = start(product);
     let owner = rustix::process::geteuid().as_raw().to_string();
@@ -149,7 +149,7 @@ fn a_stream_logs_in_as_the_user_of_its_process_over_a_unix_socket(product: Produ
     let owner = fields.find(|it| it.get(2) == Some(&&*owner)).unwrap()[0].to_owned();
     let mut root = server.root();
     root.run("SET sql_log_bin = 0");
-    // MariaDB 10.11 takes the account's own name for that of the process.
+    // MariaDB 10.11 requires that the account has the name of the process's user.
     let account = match product.is_mariadb() {
         true => format!("{owner}@localhost"),
         false => "f_socket".to_owned(),

@@ -15,18 +15,18 @@ both! {
     the_history_of_a_sandbox_has_the_work_of_a_day
 }
 
-/// The data of its servers is made at first.
+/// The first start takes long, because it makes the data of the servers.
 const STARTS_WITHIN: Duration = Duration::from_secs(120);
 
 /// `admin:admin`
 const ADMIN: &str = "YWRtaW46YWRtaW4=";
 
-/// Who executes a statement.
+/// The user that executes a statement.
 #[derive(Clone, Copy, PartialEq)]
 enum User {
     /// A session of `app` through the proxy.
     App,
-    /// On the primary. On MySQL only it may make programs while there is a binary log.
+    /// Root on the primary. MySQL allows only root to make stored programs while the binary log is on.
     Root,
 }
 use User::{App, Root};
@@ -170,7 +170,7 @@ const WORK: &[(User, &str)] = &[
     (Root, "DROP USER clerk"),
 ];
 
-/// What becomes of it: schema, kind and object.
+/// The objects at the end of the day: schema, kind and object.
 const EXPECTED: &[[&str; 3]] = &[
     ["demo", "CREATE TABLE", "goods"],
     ["demo", "CREATE TABLE", "orders"],
@@ -302,7 +302,7 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Executes the statements that lead from one time to another.
+    /// Executes the statements of the difference between two times.
     fn migrate(&self, from: &str, to: &str) {
         let text = self.schema(&["diff", "--from", from, "--to", to, "--sql"]);
         assert!(!text.contains("-- "), "{text}");
@@ -325,7 +325,7 @@ fn the_history_of_a_sandbox_has_the_work_of_a_day(product: Product) {
             App => app.run(statement),
             Root => root.run(statement),
         };
-        // The server is asked what the object is before the next change.
+        // The server must be asked for the object's definition before the next change.
         sandbox.wait_followed();
     }
     let evening = quiet_second(&mut root);
@@ -334,7 +334,7 @@ fn the_history_of_a_sandbox_has_the_work_of_a_day(product: Product) {
     check_difference(&sandbox, &morning);
     check_repository(&sandbox);
 
-    // The statements lead back to the morning, and to the evening again.
+    // One difference leads back to the morning, the next one to the evening again.
     sandbox.migrate(&evening, &morning);
     assert_eq!(sandbox.schema(&["diff", "--from", &morning]), "");
     sandbox.migrate(&morning, &evening);
@@ -348,7 +348,7 @@ fn the_history_of_a_sandbox_has_the_work_of_a_day(product: Product) {
     assert!(!sandbox.folder.exists());
 }
 
-/// What the sandbox itself says one should try. It names the client of MariaDB if that is installed.
+/// Follows the sandbox's own guide, which names MariaDB's client if that is installed.
 fn check_guide(sandbox: &Sandbox) {
     let log = sandbox.process.log();
     let mut lines = log.lines().map(str::trim);
@@ -372,7 +372,7 @@ fn check_history(sandbox: &Sandbox) {
     assert_eq!(admin.run(select).texts(), [["app"]]);
     let select = "SELECT count(*) FROM schema_changes WHERE statement LIKE '%clerk4711%'";
     assert_eq!(admin.value(select), "0");
-    // Each version of a table that a tool has changed, and none of the tool's own tables is left.
+    // The history has each version of a table that a tool has changed, and none of the tool's own tables.
     let select = "SELECT definition LIKE '%`opened` date%', definition LIKE '%`phone` varchar(20)%', until IS NULL \
                   FROM schema_versions WHERE object = 'stores' ORDER BY id";
     let versions = [["0", "0", "0"], ["1", "0", "0"], ["1", "1", "1"]];
@@ -382,7 +382,7 @@ fn check_history(sandbox: &Sandbox) {
     assert_eq!(admin.value(select), "0");
 }
 
-/// What the page asks for: the time line, and the versions of one change.
+/// The requests of the page: the time line, and the versions of one change.
 fn check_page(sandbox: &Sandbox) {
     let page = Http::new(sandbox.port("http")).basic(ADMIN);
     let rows = |sql: &str| -> Vec<Value> {

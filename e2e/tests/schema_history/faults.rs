@@ -1,4 +1,4 @@
-//! Restarts, a change of the primary, deleted logs, logs that are long.
+//! Restarts, a change of the primary, deleted logs, long log events.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -44,7 +44,7 @@ fn a_stream_continues_at_its_position_after_a_restart_of_the_proxy(product: Prod
     let rows = following.rows("SELECT object FROM schema_changes ORDER BY id");
     assert_eq!(rows, [["shop"], ["one"], ["two"]]);
     assert!(following.file().exists());
-    // Nothing is told twice.
+    // No change is reported twice.
     let following = following.again();
     run(&server, &["CREATE TABLE shop.three (a INT)"]);
     following.wait_change("CREATE TABLE", "three");
@@ -135,7 +135,7 @@ fn a_stream_moves_to_the_new_primary(product: Product) {
     assert_eq!(rows, [["shop"], ["one"]]);
 }
 
-/// The second proxy is a copy of the first with its schema history, so it also has the UUID by which MySQL knows it.
+/// The second proxy is a copy of the first with its schema history, so MySQL knows both by the same UUID.
 fn two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time(product: Product) {
     let server = start(product);
     let Following {
@@ -156,7 +156,7 @@ fn two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time(product:
     let second = Proxy::start(&settings);
     second.wait_event("replication_begins", &[]);
 
-    // The server ends the first, which comes again, and so on.
+    // The server ends the first proxy's stream, which reconnects, and so on.
     for (proxy, wait) in [(&first, "1s"), (&second, "1s"), (&first, "4s")] {
         let wait = format!("wait={wait}");
         let told = proxy.wait_event("replication_failed", &["cause=\"displaced\"", &wait]);
@@ -169,7 +169,7 @@ fn two_proxies_with_one_id_do_not_end_each_other_s_streams_all_the_time(product:
     };
     let shown = "SELECT count(*) FROM replication WHERE errors = 1 AND last_error LIKE 'another replica or proxy%'";
     following.wait_for("the reason", shown);
-    // The one that is there follows.
+    // The remaining proxy follows the server.
     run(&server, &["CREATE DATABASE shop"]);
     following.wait_change("CREATE DATABASE", "shop");
 }
@@ -190,7 +190,7 @@ fn purged_logs_give_an_error_and_can_be_skipped(product: Product) {
         &["CREATE TABLE shop.lost (a INT)", "FLUSH BINARY LOGS"],
     );
     let mut root = server.root();
-    // A log that is being sent is not deleted.
+    // The server cannot delete a log that it is sending.
     wait::until("the stream has ended", wait::SOON, || {
         let threads = root.run("SHOW PROCESSLIST").texts();
         threads.iter().all(|row| !row[4].starts_with("Binlog Dump"))
@@ -199,7 +199,7 @@ fn purged_logs_give_an_error_and_can_be_skipped(product: Product) {
     root.run("FLUSH BINARY LOGS");
     let logs = root.run("SHOW BINARY LOGS").texts();
     let last = logs.last().unwrap()[0].clone();
-    // MariaDB keeps a log that a crashed server would need, until a thread of its own has noted that.
+    // MariaDB keeps a log for crash recovery until a background thread has recorded that it is not needed.
     wait::until("the logs are deleted", wait::SOON, || {
         root.run(&format!("PURGE BINARY LOGS TO '{last}'"));
         root.run("SHOW BINARY LOGS").texts().len() == 1
@@ -217,7 +217,7 @@ fn purged_logs_give_an_error_and_can_be_skipped(product: Product) {
     };
     let error = following.rows("SELECT last_error FROM replication");
     assert!(error[0][0].contains(&missing), "{error:?}");
-    // As the message says.
+    // The setting that the error message suggests.
     let text = following.settings.to_toml();
     let text = text.replace(
         "server_id = 4242",
@@ -230,7 +230,7 @@ fn purged_logs_give_an_error_and_can_be_skipped(product: Product) {
     following.wait_change("CREATE TABLE", "two");
     let rows = following.rows("SELECT object FROM schema_changes ORDER BY id");
     assert_eq!(rows, [["shop"], ["two"]]);
-    // What the lost statement has made is known all the same.
+    // The object of the skipped statement is known all the same.
     let lost = "SELECT made_by IS NULL, until IS NULL FROM schema_versions WHERE object = 'lost'";
     assert_eq!(following.rows(lost), [["1", "1"]]);
 }
@@ -332,6 +332,6 @@ fn the_program_prints_what_a_server_changes_while_it_runs(product: Product) {
     assert_eq!(printed[1], "QUERY: CREATE DATABASE shop");
     assert!(printed[3].contains("'<secret>'"), "{printed:?}");
     assert_eq!(printed[5], "QUERY: CREATE TABLE shop.one (a INT)");
-    // Both are replicas of their own: neither has ended the other.
+    // Each has a server id of its own, so neither has ended the other's stream.
     assert_eq!(following.rows("SELECT errors FROM replication"), [["0"]]);
 }

@@ -1,4 +1,4 @@
-//! A program, a webhook and a script that are told of each change.
+//! A program, a webhook and a script that receive each change.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -32,7 +32,7 @@ fn a_hook_gets_each_change_until_it_succeeds(product: Product) {
         .wait_event("schema_hook_failed", &["not yet", "exit status: 3"]);
     assert!(!told.exists());
     std::fs::write(&ready, "").unwrap();
-    // A change comes once more if the proxy ends after the program took it and before the proxy noted that.
+    // A change is sent again if the proxy ends after the program took it and before the proxy recorded that.
     let changes = || -> Vec<serde_json::Value> {
         let text = std::fs::read_to_string(&told).unwrap_or_default();
         let lines = text
@@ -67,7 +67,7 @@ fn a_hook_gets_each_change_until_it_succeeds(product: Product) {
     assert_eq!(changes[2]["gtid"], gtid[0][0]);
 }
 
-/// A server of HTTP that refuses its first request, and keeps the bodies of all.
+/// An HTTP server that refuses its first request, and keeps the bodies of all requests.
 struct Listener {
     port: u16,
     bodies: Arc<Mutex<Vec<String>>>,
@@ -136,7 +136,7 @@ fn a_webhook_and_a_script_get_changes_independently(product: Product) {
     following
         .proxy
         .wait_event("schema_hook_failed", &["receiver=\"script\"", "not yet"]);
-    // The first again, and the other; the script that fails keeps nobody else waiting.
+    // The first change is sent again, then the second. The failing script delays no other receiver.
     wait::until("the webhook is told", wait::SOON, || {
         listener.kinds().len() >= 3
     });

@@ -1,4 +1,4 @@
-//! The user of a change: from the server's log, else from the session that sent it through the proxy.
+//! The user of a change: from the server's log, or else from the session that sent it through the proxy.
 
 use e2e::raw::Login;
 
@@ -24,7 +24,7 @@ impl Following {
     }
 }
 
-/// Users that may do everything.
+/// Makes users with all privileges.
 fn make_users(server: &Server, users: &[&str]) {
     for user in users {
         run(
@@ -53,7 +53,7 @@ fn statements_over_shared_connections_have_the_session_s_user(product: Product) 
     bob.run("CREATE TABLE shop.of_bob (a INT)");
     ann.run("CREATE TABLE shop.of_ann (a INT)");
     bob.run("CREATE TABLE shop.of_bob_too (a INT)");
-    // The server writes this one in words of its own.
+    // The server logs this statement in its own words.
     ann.run("DROP TABLE shop.of_bob_too, shop.of_bob");
     server
         .root()

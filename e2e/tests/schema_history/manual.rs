@@ -1,4 +1,4 @@
-//! The first example of the manual's page does what it says.
+//! The first example of the manual's page works as shown.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ fn statements(block: &str) -> impl Iterator<Item = &str> {
         .filter(|it| !it.is_empty())
 }
 
-/// The page's settings beside those of a proxy in front of the server, with files in this folder.
+/// The page's settings, added to those of a proxy in front of the server, with files in this folder.
 fn settings(server: &Server, admin: u16, folder: &Folder) -> String {
     let [page, ..] = blocks(PAGE, "toml")[..] else {
         panic!("the page begins with a block of settings");
@@ -39,7 +39,7 @@ fn settings(server: &Server, admin: u16, folder: &Folder) -> String {
     format!("{own}\n{page}")
 }
 
-/// The seconds of the server's clock.
+/// The server's time, in seconds.
 fn clock(root: &mut RawConn) -> u64 {
     root.value("SELECT UNIX_TIMESTAMP()").parse().unwrap()
 }
@@ -75,7 +75,7 @@ fn the_page_of_the_manual_does_what_it_says(product: Product) {
     wait::until("the stream has begun", wait::SOON, || {
         admin.value("SELECT count(*) FROM replication WHERE state = 'streaming'") != "0"
     });
-    // The second of the begin, and that of the changes, are others than the time between.
+    // The time between must be in another second than the start and the changes.
     let begun = clock(&mut root);
     wait::until("a second has passed", wait::SOON, || {
         clock(&mut root) > begun + 1
@@ -120,7 +120,7 @@ fn check_program(config: &std::path::Path, from: &str) {
     }
 }
 
-/// Runs a command of the page with this test's file and time.
+/// Runs a command of the page with the file and the time of this test.
 fn check_command(console: &str, config: &std::path::Path, from: &str) {
     let (command, expected) = console.split_once('\n').unwrap();
     let repository = config.with_file_name("repository");

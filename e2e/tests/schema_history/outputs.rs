@@ -71,7 +71,7 @@ impl Following {
     }
 }
 
-/// What the server says of each object of the schema.
+/// The server's definition of each object in the schema.
 fn definitions(server: &Server) -> Vec<Vec<String>> {
     let mut root = server.root();
     root.run("SET SESSION sql_mode = ''");
@@ -108,7 +108,7 @@ fn definitions(server: &Server) -> Vec<Vec<String>> {
                 .run(&format!("SHOW CREATE {kind} shop.{name}"))
                 .texts()
                 .remove(0);
-            // Behind it: when it was made, and the character sets of the client that made it.
+            // The columns after the definition are the creation time and the character sets of its client.
             row.truncate(if kind == "TABLE" { 2 } else { 3 });
             all.push(row.iter().map(|text| with_keys_in_order(text)).collect());
         }
@@ -116,7 +116,7 @@ fn definitions(server: &Server) -> Vec<Vec<String>> {
     all
 }
 
-/// A definition whose indexes are sorted: one that is dropped and added again stands behind the others.
+/// A definition with sorted indexes: an index that is dropped and added again comes last.
 fn with_keys_in_order(definition: &str) -> String {
     let is_key = |line: &str| line.contains("KEY `") && !line.contains("FOREIGN");
     let plain = definition.lines().map(|line| line.trim_end_matches(','));
@@ -126,12 +126,12 @@ fn with_keys_in_order(definition: &str) -> String {
     others.join("\n")
 }
 
-/// A second of the server's clock that is over and had no change.
+/// A time, in seconds of the server's clock, that has passed and had no change.
 fn time_between(server: &Server) -> String {
     quiet_second(&mut server.root())
 }
 
-/// The same of a server of that connection.
+/// The same, for the server of this connection.
 pub(super) fn quiet_second(root: &mut RawConn) -> String {
     let mut clock = || -> u64 { root.value("SELECT UNIX_TIMESTAMP()").parse().unwrap() };
     let begun = clock();
@@ -140,7 +140,7 @@ pub(super) fn quiet_second(root: &mut RawConn) -> String {
     root.value(&format!("SELECT FROM_UNIXTIME({})", begun + 1))
 }
 
-/// Feeds a script to the product's command-line client.
+/// Executes a script with the product's command-line client.
 pub(super) fn execute(product: Product, socket: &Path, script: &Path) {
     let output = product
         .client()
@@ -188,7 +188,7 @@ fn the_statements_of_a_difference_make_the_same_schema(product: Product) {
     let text = std::fs::read_to_string(&script).unwrap();
     assert_eq!(definitions(&migrated), definitions(&changed), "{text}");
     assert!(!text.contains("-- "), "{text}");
-    // And back: the second server has the first state then.
+    // The statements of the other direction give the second server the first state.
     let back = following.folder.path().join("back.sql");
     let now = time_between(&changed);
     let diff = ["diff", "main", "--from", &now, "--to", &between, "--sql"];
@@ -198,7 +198,7 @@ fn the_statements_of_a_difference_make_the_same_schema(product: Product) {
     assert_eq!(definitions(&migrated), before, "{text}");
 }
 
-/// What Git prints of a repository.
+/// The output of Git for a repository.
 #[track_caller]
 pub(super) fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
@@ -306,7 +306,7 @@ fn refuses_what_is_not_its_own(following: &Following, folder: &Path) {
     let fault = refused(folder);
     assert!(fault.contains("not of a schema history"), "{fault}");
     assert!(folder.join("notes.txt").exists());
-    // A folder with files that is no repository.
+    // A folder that has files and is no repository.
     let fault = refused(following.folder.path());
     assert!(fault.contains("not empty"), "{fault}");
 }

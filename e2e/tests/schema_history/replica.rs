@@ -6,7 +6,7 @@ both! {
     a_stream_follows_a_replica_and_another_one_when_it_stops_or_is_promoted
 }
 
-/// Three servers whose roles the proxy finds out.
+/// Three servers whose roles the proxy detects.
 fn settings(servers: [&Server; 3]) -> Settings {
     let own = Settings::default()
         .set("health.monitor_user", "app")
@@ -70,12 +70,12 @@ fn a_stream_follows_a_replica_and_another_one_when_it_stops_or_is_promoted(produ
     following.expect(&cluster.primary, "of_second");
     assert!(has_stream(second) && !has_stream(&cluster.primary) && !has_stream(third));
 
-    // It stops: another one is followed.
+    // The replica stops, so the stream follows another one.
     cluster.replicas[0].kill();
     following.wait_follows("third");
     following.expect(&cluster.primary, "of_third");
 
-    // The one that is followed stays, although the first one of the list is back.
+    // The stream stays on its replica, although the first one of the list is back.
     cluster.replicas[0].start_again();
     let [second, third] = &cluster.replicas[..] else {
         panic!("there are two replicas");
@@ -88,7 +88,7 @@ fn a_stream_follows_a_replica_and_another_one_when_it_stops_or_is_promoted(produ
     following.expect(&cluster.primary, "of_third_still");
     assert!(has_stream(third) && !has_stream(second));
 
-    // It is up and replicates no more.
+    // The server is up but does not replicate any more.
     cluster.stop_replication(1);
     following.wait_follows("second");
     following.expect(&cluster.primary, "of_second_again");
@@ -97,12 +97,12 @@ fn a_stream_follows_a_replica_and_another_one_when_it_stops_or_is_promoted(produ
 
     promote_the_one_that_is_followed(&mut cluster, &following);
 
-    // No replica is left: the primary is followed.
+    // There is no replica left, so the stream follows the primary.
     cluster.replicas[1].kill();
     following.wait_follows("second");
     following.expect(&cluster.replicas[0], "of_the_primary");
 
-    // Nothing was told twice, and nothing is missing.
+    // No change is recorded twice, and none is missing.
     let rows = following.rows("SELECT object, server_id FROM schema_changes ORDER BY id");
     assert_eq!(
         rows,
@@ -118,7 +118,7 @@ fn a_stream_follows_a_replica_and_another_one_when_it_stops_or_is_promoted(produ
     );
 }
 
-/// The second server becomes the primary of the third.
+/// Promotes the second server, which the stream follows, to the primary of the third.
 fn promote_the_one_that_is_followed(cluster: &mut Cluster, following: &Following) {
     cluster.primary.kill();
     cluster.stop_replication(0);

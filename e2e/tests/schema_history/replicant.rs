@@ -1,4 +1,4 @@
-//! MySQL Proxy's replication client, by its options.
+//! MySQL Proxy's replication client, started by MySQL Proxy's options.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ fn the_options_of_mysql_proxy_follow_a_server(product: Product) {
             .unwrap();
         let output = BufReader::new(program.stdout.take().unwrap());
         let mut lines = output.lines().map(Result::unwrap);
-        // It says so when the server has begun to send.
+        // The program prints this when the server has begun to send.
         let first = lines.next().unwrap();
         assert!(
             first.starts_with("reading binlog from: binlog-file: ")

@@ -1,4 +1,4 @@
-//! Which backend a script gets, and what it is told of them.
+//! The backends that a script chooses, and what the proxy tells the script about them.
 
 use e2e::free_port;
 
@@ -38,7 +38,7 @@ both! {
     a_backend_that_a_script_marked_down_is_tried_again
 }
 
-/// The same server twice.
+/// The same server as two backends.
 fn two(product: Product) -> Settings {
     let server = Server::shared(product).tcp();
     Settings::default()
@@ -46,7 +46,7 @@ fn two(product: Product) -> Settings {
         .backend(server.to_string().replace("127.0.0.1", "localhost"))
 }
 
-/// Where a script chooses none; of several the first.
+/// If the script chooses no backend: the one with the fewest clients, and the first of several.
 fn clients_go_where_there_are_fewest(product: Product) {
     let scripted = Scripted::with(
         two(product),
@@ -61,7 +61,7 @@ fn clients_go_where_there_are_fewest(product: Product) {
     assert_eq!(seen(&mut clients[0]), ["1", "2", "1", "2"]);
 }
 
-/// DOWN is UNKNOWN again after four seconds, when a client comes: what a script sets as well.
+/// A backend that is DOWN, also if a script has set it so, is UNKNOWN again after four seconds, when a client comes.
 fn a_backend_that_a_script_marked_down_is_tried_again(product: Product) {
     let scripted = Scripted::with(
         two(product),
@@ -92,7 +92,7 @@ fn a_backend_that_a_script_marked_down_is_tried_again(product: Product) {
         told.extend(seen(&mut first));
         told.last().is_some_and(|line| line.starts_with("1 1 "))
     });
-    // Until then all went to the other.
+    // Until then all clients went to the other backend.
     let (_, before) = told.split_last().unwrap();
     assert!(
         before.iter().all(|line| line.starts_with("2 2 ")),
@@ -141,7 +141,7 @@ fn a_scripts_notes_about_a_backend_are_kept() {
             "#,
         ),
     );
-    // What the proxy finds out itself goes before that.
+    // A state that the proxy itself finds out replaces the script's note.
     scripted.proxy.wait_event("backend_up", &[]);
     let mut one = scripted.connect();
     one.run("SELECT 1");
@@ -169,7 +169,7 @@ fn each_worker_can_have_its_own_interpreter() {
         end
         "#,
     );
-    // A client goes to the worker that has the fewest.
+    // A client goes to the worker with the fewest clients.
     let mut clients: Vec<_> = (0..4).map(|_| scripted.connect()).collect();
     for client in &mut clients {
         assert_eq!(client.value("SELECT clients"), "2");

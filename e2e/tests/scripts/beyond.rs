@@ -1,4 +1,4 @@
-//! What `pilotfish` has beyond the old API for what scripts share: a dictionary, metrics, timers, the log.
+//! Parts of `pilotfish` beyond the old API for what scripts share: a dictionary, metrics, timers, the log.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn telling(script: &str) -> String {
     format!("{}{script}", waiting::TELLS)
 }
 
-/// Two workers, an interpreter for each.
+/// A proxy with two workers, each with an interpreter of its own.
 fn apart(product: Product, script: &str) -> Scripted {
     let settings = usual(product).set("script.isolation", "worker");
     Scripted::with_workers(settings, 2, &telling(script))
@@ -87,7 +87,7 @@ fn timers_run_without_a_session(product: Product) {
     let ticks = |conn: &mut RawConn| conn.value("DO ticks").parse::<f64>().unwrap_or_default();
     until("ticks", PATIENCE, || ticks(&mut first) >= 5.0);
     assert_eq!(first.value("DO knows"), "nilnil");
-    // The timer is one, however many sessions set it; and goes on when they have left.
+    // There is one timer, however many sessions set it, and it runs on when they have disconnected.
     let mut others: Vec<RawConn> = (0..5).map(|_| scripted.connect()).collect();
     drop(first);
     let before = ticks(&mut others[0]);
@@ -113,7 +113,7 @@ fn a_timers_mistake_is_its_own(product: Product) {
     );
     let mut conn = scripted.connect();
     scripted.proxy.wait_logged(&["(timer)", "by the clock"]);
-    // A line has its limit.
+    // A line in the log has a maximum length.
     scripted
         .proxy
         .wait_logged(&["(timer)", "x... (100000 bytes)"]);

@@ -1,4 +1,4 @@
-//! Clients of today and scripts of yesterday: hooks see one protocol, whatever has been agreed on.
+//! New clients and old scripts: hooks see one protocol version, whatever the client and the server have negotiated.
 
 use e2e::raw::Param::Text;
 use e2e::raw::{Execute, query_with_attributes};
@@ -54,7 +54,7 @@ fn scripts_and_clients_each_get_a_format_that_they_understand(product: Product) 
     }
 }
 
-/// Clients that could remember columns, or leave them out, are not offered it, and get them all.
+/// Clients that can cache column definitions, or omit them, are not offered this. They get all definitions.
 fn clients_that_could_omit_columns_get_them(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -82,14 +82,14 @@ fn clients_that_could_omit_columns_get_them(product: Product) {
     }
     assert_eq!(seen(&mut conn), ["n", "n", "n"]);
     if product == Product::MySql {
-        // The server's own word to clients that have not agreed on it.
+        // The server's error for clients that have not negotiated the capability.
         let refused = conn.query("SET resultset_metadata = NONE");
         assert!(refused.error().is_some(), "{refused:?}");
         assert_eq!(conn.value("SELECT 7"), "7");
     }
 }
 
-/// Each command takes a connection and parks it again.
+/// A script that takes a connection for each command and parks it again.
 const KEEPER: &str = r#"
     function read_query(packet)
         if is_asked(packet) then
@@ -106,7 +106,7 @@ fn a_parked_connection_is_for_clients_of_its_kind_alone(product: Product) {
     let scripted = Scripted::start(product, &seeing(&[super::pools::POOLED, KEEPER].concat()));
     let mut newer = scripted.connect();
     let its = newer.value("SELECT CONNECTION_ID()");
-    // The connection that its script has taken for it does not suit: it is asked again, by another.
+    // The parked connection does not fit the old client, so the proxy opens another one for it.
     let mut old = scripted.connect_as(&older(Login::app()));
     let other = old.value("SELECT CONNECTION_ID()");
     assert_ne!(its, other);
@@ -115,7 +115,7 @@ fn a_parked_connection_is_for_clients_of_its_kind_alone(product: Product) {
         assert_eq!(newer.value("SELECT CONNECTION_ID()"), its);
         assert_ne!(old.value("SELECT CONNECTION_ID()"), its);
         assert_ne!(third.value("SELECT CONNECTION_ID()"), its);
-        // Theirs, which the two share.
+        // The two old clients share the other connection.
         for (conn, idle) in [(&mut newer, "1"), (&mut old, "2"), (&mut third, "2")] {
             assert_eq!(seen(conn), [idle]);
         }

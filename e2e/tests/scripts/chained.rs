@@ -1,11 +1,11 @@
-//! Pseudo servers, and proxies in front of them: what no real server does any more, or does not do on demand.
+//! Pseudo servers with proxies in front of them: replies that real servers do not send any more, or not on demand.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use super::*;
 
-/// A pseudo server whose `answers` say what it gives to which statement.
+/// A pseudo server whose `answers` are a table from statements to replies.
 fn mock_with(greeting: &str, answers: &str) -> Scripted {
     let script = format!(
         r#"
@@ -84,7 +84,7 @@ fn ok_from_connect_server_accepts_every_login() {
     }
 }
 
-/// What a server said before 4.1 had SQLSTATEs, and the number such clients know.
+/// The error packet from before 4.1, without a SQLSTATE, and an error number that such clients know.
 #[test]
 fn a_client_older_than_4_1_gets_an_error() {
     let product = Product::MariaDb;
@@ -138,13 +138,13 @@ fn some_old_servers_get_no_change_of_user() {
             let text = "COM_CHANGE_USER is broken on 5.1.14-.17, please upgrade the MySQL Server";
             assert_eq!((error.code, error.text.as_str()), (1105, text));
         }
-        // The hook has seen those alone that went on.
+        // The hook has seen only the commands that were forwarded.
         let lines = seen(&mut conn);
         assert_eq!(lines.is_empty(), is_broken, "{version}: {lines:?}");
     }
 }
 
-/// A backend that says ERR instead of a greeting: it is passed on as it is, and no hook has seen it.
+/// A backend that sends ERR in place of a greeting: the ERR is forwarded unchanged, and no hook sees it.
 #[test]
 fn a_backends_first_err_is_passed_on() {
     let folder = Folder::new("files");
@@ -200,7 +200,7 @@ fn statistics_have_no_fields() {
     assert_eq!(seen(&mut conn), ["9 0 nil nil \u{5}abc  Uptime 0"]);
 }
 
-/// What begins no reply to COM_STMT_PREPARE: the backend is at fault, and the proxy goes on.
+/// A reply to COM_STMT_PREPARE that is invalid: the backend is at fault, and the proxy continues.
 #[test]
 fn a_preparation_answered_with_nonsense_costs_one_session() {
     let mock = mock_with(
@@ -244,7 +244,7 @@ const RESULT: &str = r#"
     "\1", "\3def\0\0\0\1a\0\12\8\0\32\0\0\0\253\0\0\0\0\0"
 "#;
 
-/// A row that is no row, an ERR within rows, rows of length 0.
+/// An invalid row, an ERR within the rows, rows of length 0.
 #[test]
 fn malformed_replies_are_given_to_the_script_as_far_as_they_are_valid() {
     let answers = format!(
@@ -259,7 +259,7 @@ fn malformed_replies_are_given_to_the_script_as_far_as_they_are_valid() {
     let mut conn = front.connect_as(&Login::app().and(capability::MULTI_STATEMENTS));
     assert_eq!(conn.query("ERR within").error().unwrap().text, "late");
     assert_eq!(seen(&mut conn), ["255 1 1 6 0"]);
-    // Rows are those of the first, figures are of both.
+    // The rows are those of the first result. The figures count both results.
     assert_eq!(conn.query("two").results().count(), 2);
     assert_eq!(seen(&mut conn), ["0 1 3 19 3"]);
     assert_eq!(conn.query("bad row").results().count(), 1);
@@ -269,7 +269,7 @@ fn malformed_replies_are_given_to_the_script_as_far_as_they_are_valid() {
     assert!(conn.command(command::PING, b"").error().is_none());
 }
 
-/// A chain of three: what the outermost rewrites the next answers, and the innermost never sees.
+/// A chain of three: the middle proxy answers what the outer one has rewritten, and the inner one never sees it.
 #[test]
 fn scripts_of_proxies_in_a_row_all_run() {
     let mock = mock_with(

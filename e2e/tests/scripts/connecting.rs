@@ -1,4 +1,4 @@
-//! How a script's client gets its backend, and what becomes of answers that cannot be built on the way.
+//! How a client with a script gets its backend, and the error for an answer that cannot be built on the way.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn answers_that_cannot_be_built_refuse_a_login(product: Product) {
     }
 }
 
-/// PROXY_IGNORE_RESULT, where no pool had one, and whatever else means nothing there.
+/// PROXY_IGNORE_RESULT if no pool had a connection, and decisions that mean nothing there.
 fn a_connection_that_was_not_taken_is_opened(product: Product) {
     for decision in [
         "proxy.PROXY_IGNORE_RESULT",
@@ -62,7 +62,7 @@ fn a_connection_that_was_not_taken_is_opened(product: Product) {
     }
 }
 
-/// The backend that a script has chosen has gone: it is down, and the script chooses again.
+/// The backend that a script has chosen is down, so the script chooses again.
 fn connect_server_is_called_again(product: Product) {
     let gone = Scripted::with(
         Settings::default(),
@@ -96,11 +96,11 @@ fn connect_server_is_called_again(product: Product) {
     scripted.proxy.wait_event("backend_up", &[&up]);
     drop(gone);
     let mut conn = scripted.connect();
-    // What is down is not what a client gets, though the script names it.
+    // A client does not get a backend that is down, though the script names it.
     assert_eq!(seen(&mut conn), ["nil 0 1 1", "nil 0 2 1", "at 2 1"]);
 }
 
-/// What never ends is not kept, though a script asks for it.
+/// A reply without an end is not kept in memory, though a script asks for it.
 fn an_injected_dump_streams(product: Product) {
     let script = r#"
         function read_query(packet)
@@ -123,8 +123,8 @@ fn an_injected_dump_streams(product: Product) {
         .run(status)
         .text(0, 0)
         .unwrap();
-    // From the file's beginning, not waiting for more than there is. A server ends a dump when another one
-    // begins with the same server id, so this is nobody else's.
+    // The dump starts at the beginning of the file and does not wait for new events. A server ends a dump if
+    // another dump begins with the same server id, so no other test uses this id.
     let mut dump = vec![command::BINLOG_DUMP, 4, 0, 0, 0, 1, 0, 0xB6, 0x12, 0, 0];
     dump.extend(file.as_bytes());
     conn.send(&dump);

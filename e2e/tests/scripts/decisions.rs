@@ -1,4 +1,4 @@
-//! `read_query`: forward, send something else, answer.
+//! The decisions of `read_query`: forward the command, send another one, answer it.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn hooks_come_in_their_order(product: Product) {
     let mut first = scripted.connect();
     first.run("SELECT 1");
     let mut lines = seen(&mut first);
-    // caching_sha2_password says more than OK.
+    // With caching_sha2_password the server sends more than an OK.
     lines.retain(|line| line != "read_auth_result 1 app");
     assert_eq!(
         lines,

@@ -1,4 +1,4 @@
-//! Backends that there are not, and backends that scripts have put down.
+//! Backends that do not exist, and backends that scripts have marked as down.
 
 use e2e::raw::Execute;
 use e2e::wait::{SOON, until};
@@ -44,10 +44,10 @@ fn a_statement_for_no_backend_is_refused_where_turns_are_taken(product: Product)
     let scripted = Scripted::with(settings, CHOOSES);
     let mut conn = scripted.connect();
     is_refused(&mut conn, &on(9, "SELECT 7"));
-    // Until the script chooses another.
+    // The error stays until the script chooses another backend.
     is_refused(&mut conn, "SELECT 7");
     assert_eq!(conn.value(&on(1, "SELECT 7")), "7");
-    // What holds a connection stays.
+    // A session that holds a connection stays on it.
     conn.run("BEGIN");
     assert_eq!(conn.value(&on(9, "SELECT 7")), "7");
     conn.run("COMMIT");
@@ -109,7 +109,7 @@ fn a_backend_that_a_script_marked_down_gets_no_statement(product: Product) {
     assert_eq!(conn.value(&on(2, WHO)), "replica1");
     assert_eq!(set(&mut other, 2, "down"), "2");
     for _ in 0..5 {
-        // The script's choice is none, nor does the proxy choose it by itself.
+        // The script's choice is ignored, and the proxy does not choose this backend itself.
         assert_ne!(conn.value(WHO), "replica1");
         assert_ne!(conn.value(&on(2, WHO)), "replica1");
         assert_ne!(other.value(WHO), "replica1");

@@ -1,4 +1,4 @@
-//! What ends a hook that waits, and what does not.
+//! Events that end a waiting hook, and events that do not.
 
 use std::sync::Mutex;
 
@@ -68,7 +68,7 @@ fn script() -> String {
     format!("{TELLS}{WAITS}")
 }
 
-/// A client whose command's hook waits, and another one.
+/// A client whose command's hook waits, and another client.
 fn waiting(scripted: &Scripted, command: &str) -> (RawConn, RawConn) {
     let mut victim = scripted.connect();
     let mut other = scripted.connect();
@@ -92,7 +92,7 @@ fn kill_query_ends_the_command_whose_hook_waits(product: Product) {
     let (mut victim, mut other) = waiting(&scripted, "DO wait");
     other.run(&format!("KILL QUERY {}", victim.id));
     is_interrupted(&mut victim);
-    // Nothing is left of it.
+    // Nothing is left of the killed command.
     other.run(&format!("KILL QUERY {}", victim.id));
     assert_eq!(victim.value("DO they wait"), "yes");
 }
@@ -107,7 +107,7 @@ fn kill_ends_the_session_whose_hook_waits(product: Product) {
     assert_eq!(other.value("SELECT 7"), "7");
 }
 
-/// Waits until this many sleep on the server for this account.
+/// Waits until this many statements of the account sleep on the server.
 fn until_asleep(product: Product, user: &str, count: usize) {
     let mut root = Server::shared(product).root();
     let ask = format!(
@@ -117,7 +117,7 @@ fn until_asleep(product: Product, user: &str, count: usize) {
     until("they sleep", SOON, || root.value(&ask) == count.to_string());
 }
 
-/// An account of the test's own: others sleep as well.
+/// An account for this test only, because statements of other tests sleep as well.
 fn own_account(product: Product, user: &str) -> Login {
     let mut root = Server::shared(product).root();
     root.run(&format!("DROP USER IF EXISTS {user}"));
@@ -189,14 +189,14 @@ fn a_session_whose_hook_waits_is_not_idle(product: Product) {
     let mut conn = scripted.connect();
     assert_eq!(conn.value("DO doze"), "awake");
     assert_eq!(conn.value("SELECT 7"), "7");
-    // Who does nothing is.
+    // A session without a command is idle.
     scripted.proxy.wait_event("idle_timeout", &[]);
 }
 
 fn a_reply_of_before_a_wait_is_sent_before_it(product: Product) {
     let scripted = Scripted::start(product, &script());
     let mut conn = scripted.connect();
-    // In one write, so that they come together.
+    // Both commands are sent in one write, so that they arrive together.
     let mut bytes = Vec::new();
     for text in ["DO they wait", "DO wait"] {
         let mut payload = vec![command::QUERY];
@@ -233,7 +233,7 @@ fn a_statement_in_a_session_of_its_own_has_its_time(product: Product) {
     let mut conn = scripted.connect();
     assert_eq!(conn.value("DO name"), "1317");
     assert_eq!(conn.value("SELECT 7"), "7");
-    // Nobody is there who could kill it.
+    // Without a monitor account, the proxy cannot kill the statement.
     let scripted = Scripted::with(settings, &script());
     let mut conn = scripted.connect();
     let told = conn.query("DO name");
@@ -246,7 +246,7 @@ fn a_statement_in_a_session_of_its_own_has_its_time(product: Product) {
     assert!(conn.is_closed_by_server());
 }
 
-/// Whose statement ends by itself when its kill is on its way: the session ends, lest the next one be killed.
+/// The statement ends by itself while its kill is on its way. The session ends, lest the kill hits the next one.
 #[test]
 fn a_kill_that_comes_late_ends_the_session() {
     let (kill, killed) = std::sync::mpsc::channel();
@@ -259,7 +259,7 @@ fn a_kill_that_comes_late_ends_the_session() {
                 kill.lock().unwrap().send(()).unwrap();
             }
             if command == b"\x03DO name" {
-                // As if the kill had come too late for it.
+                // The statement ends before the kill arrives.
                 killed.lock().unwrap().recv().unwrap();
             }
             if command == [1] {

@@ -1,4 +1,4 @@
-//! What a script has sent, and `read_query_result`.
+//! Statements that a script sends, and `read_query_result`.
 
 use super::*;
 
@@ -199,12 +199,12 @@ fn a_second_result_is_not_sent(product: Product) {
     let mut conn = scripted.connect();
     assert_eq!(conn.value("SELECT 'kept'"), "kept");
     assert_eq!(conn.value("SELECT 'kept again'"), "kept again");
-    // The second would have to be sent: there is no way on.
+    // The client has its result already and would get a second one, so the session ends.
     assert_eq!(conn.value("SELECT 'streamed'"), "streamed");
     assert!(conn.is_closed_by_server());
 }
 
-/// Each result has the next statement queued. The session goes on, and so does its transaction.
+/// For each result the script queues the next statement. The session continues, and so does its transaction.
 fn a_queue_without_end_is_an_error(product: Product) {
     let scripted = Scripted::with(
         usual(product).set("script.statements_max", 3),
@@ -238,12 +238,12 @@ fn a_queue_without_end_is_an_error(product: Product) {
     assert_eq!(conn.value("SELECT @count"), "2");
     assert_eq!(conn.value("SELECT 'shown'"), "shown");
     assert_eq!(conn.value("SELECT @count"), "4");
-    // As many as it may send are no fault.
+    // A script may send as many statements as the limit allows.
     assert!(conn.query("SELECT 'ends'").error().is_none());
     assert_eq!(rows(&conn.run("SELECT @count, @@autocommit")), ["6|0"]);
 }
 
-/// One that the script makes up is refused, to the script alone if that likes; the client's passes its queue.
+/// The proxy refuses a script's own COM_CHANGE_USER. A client's COM_CHANGE_USER passes the script's queue.
 fn a_change_of_user_is_the_clients_own(product: Product) {
     let scripted = Scripted::start(
         product,

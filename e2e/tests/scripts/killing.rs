@@ -1,4 +1,4 @@
-//! KILL by the id that a client sees, where its login has passed through and it runs a script.
+//! KILL by the id that a client sees, if its login has passed through and it runs a script.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -40,8 +40,8 @@ const WAITS: &str = r#"
     end
 "#;
 
-/// Users of the server alone, whose logins pass through: of them `k_boss` may kill others. `k_chief` may as
-/// well, and shares connections.
+/// Users that only the server knows, whose logins pass through. `k_boss` may kill sessions of other users.
+/// `k_chief` may, too, and shares connections.
 fn start(product: Product) -> Scripted {
     let server = Server::shared(product);
     let mut root = server.root();
@@ -61,7 +61,7 @@ fn connect(scripted: &Scripted, user: &str) -> RawConn {
     scripted.connect_as(&Login::with(user, PASSWORD))
 }
 
-/// Whoever may kill a session of `k_stray`.
+/// The users that may kill a session of `k_stray`.
 const KILLERS: [&str; 3] = ["k_stray", "k_boss", "k_chief"];
 
 #[track_caller]
@@ -78,7 +78,7 @@ fn has_ended(victim: &mut RawConn) {
     assert!(victim.is_closed_by_server());
 }
 
-/// Who is idle may be told so first.
+/// An idle session may get an error packet first.
 fn is_sent_away(victim: &mut RawConn) {
     while victim.packet_of_any_order().is_ok() {}
     assert!(victim.is_closed_by_server());
@@ -146,7 +146,7 @@ fn a_session_is_ended_from_anywhere(product: Product) {
         }
         assert_eq!(killer.value("SELECT 8"), "8");
     }
-    // By itself.
+    // The session kills itself.
     let mut conn = connect(&scripted, "k_stray");
     let id = conn.id;
     let _ = conn.try_query(&format!("KILL {id}"));
@@ -185,7 +185,7 @@ fn a_kill_without_the_privilege_gives_an_error(product: Product) {
     assert_eq!(stray.value("SELECT 7"), "7");
 }
 
-/// Its script has let it in.
+/// The script has accepted the login without a backend.
 fn a_session_without_a_backend_is_found(product: Product) {
     for killer in ["k_boss", "k_chief"] {
         let scripted = start(product);

@@ -1,4 +1,4 @@
-//! MySQL Proxy's behaviour as it is described, line by line, where no other file of these has it.
+//! MySQL Proxy's behaviour by its documentation, line by line, if no other file here tests it.
 
 use e2e::raw::Outcome;
 
@@ -127,7 +127,7 @@ fn each_constant_has_its_number(product: Product) {
     assert_eq!(lines[69..], ["nil nil nil"]);
 }
 
-/// `proxy.x` and a script's globals are each client's own; `proxy.global` and `_G.x` are everybody's.
+/// `proxy.x` and a script's globals belong to one client; `proxy.global` and `_G.x` belong to all clients.
 fn script_globals_of_a_client_are_not_shared(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -153,7 +153,7 @@ fn script_globals_of_a_client_are_not_shared(product: Product) {
     assert_eq!(seen(&mut one), ["2 2 2 2 2", "3 3 2 2 3", "2 2 2 2 2"]);
 }
 
-/// Nor do they close the client's session, which has its result already.
+/// Such commands do not close the client's session either. The client has its result already.
 fn a_command_without_reply_follows_a_result(product: Product) {
     use e2e::raw::Execute;
     use e2e::raw::Param::Sent;
@@ -186,7 +186,7 @@ fn a_command_without_reply_follows_a_result(product: Product) {
     }
 }
 
-/// An id that nobody has prepared is closed without a word.
+/// COM_STMT_CLOSE of an unknown id gets no error.
 fn nothing_is_sent_behind_a_command_without_reply(product: Product) {
     for first in ["\\025\\099\\0\\0\\0", "\\024\\099\\0\\0\\0\\0\\0x"] {
         let script = r#"
@@ -202,7 +202,7 @@ fn nothing_is_sent_behind_a_command_without_reply(product: Product) {
         "#;
         let scripted = Scripted::start(product, &seeing(&script.replace("FIRST", first)));
         let mut conn = scripted.connect();
-        // It waits, and is answered.
+        // The client waits for a reply and gets one.
         assert!(conn.query("DO queue").error().is_none());
         assert!(seen(&mut conn).is_empty());
         scripted
@@ -210,7 +210,7 @@ fn nothing_is_sent_behind_a_command_without_reply(product: Product) {
             .wait_logged(&["queries are queued behind a command that has no reply"]);
         assert_eq!(conn.run("SELECT @behind").text(0, 0), None);
     }
-    // A client that does not wait is told nothing, whatever is sent for it.
+    // A client that waits for no reply gets none, whatever the script sends for it.
     let script = r#"
         function read_query(packet)
             if is_asked(packet) then return seen() end
@@ -275,7 +275,7 @@ fn an_injected_command_may_be_longer_than_a_packet(product: Product) {
     }
 }
 
-/// Each byte that stands for a key of `proxy.response`.
+/// The bytes for each key of `proxy.response`.
 fn an_answer_on_the_wire(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -304,7 +304,7 @@ fn an_answer_on_the_wire(product: Product) {
     let err = conn.packet().unwrap();
     assert_eq!(err[..9], *b"\xff\xd2\x04#42S02");
     assert_eq!(err.len(), 9 + 512);
-    // Ids go on, numbers are texts, and the first nil is the end.
+    // Packet numbers are consecutive, numbers are sent as texts, and the first nil ends the list.
     let login = Login::app().without(capability::DEPRECATE_EOF);
     let mut conn = scripted.connect_as(&login);
     let reply = conn.run("DO raw");
@@ -347,7 +347,7 @@ fn answers_end_where_lists_do(product: Product) {
     assert!(rows(&conn.run("SELECT none")).is_empty());
 }
 
-/// What read_query has put into `proxy.response` is there until the next command.
+/// A response that read_query has put into `proxy.response` stays there until the next command.
 fn an_answer_may_be_left_for_the_result(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -371,7 +371,7 @@ fn an_answer_may_be_left_for_the_result(product: Product) {
     assert_eq!(seen(&mut conn), ["nil", "nil"]);
 }
 
-/// The returns of read_query_result, for results that were kept and that were not.
+/// The decisions of read_query_result, for results that were kept and that were not.
 fn a_result_hook_can_return_every_decision(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -427,7 +427,7 @@ fn a_result_hook_can_return_every_decision(product: Product) {
     assert_eq!(conn.value("SELECT 'next'"), "next");
 }
 
-/// What is injected, and what `read_query_result` sees of each reply.
+/// A script that injects statements, and records what `read_query_result` sees of each reply.
 fn watcher(product: Product, body: &str) -> Scripted {
     let script = format!(
         "function read_query(packet)
@@ -472,7 +472,7 @@ fn a_reply_tells_all_it_has(product: Product) {
         [
             "c b u t 253 nil nil",
             "nil nil true false",
-            // A row's NULLs are nil; whoever asks for rows again begins again.
+            // NULLs of a row are nil. The rows can be read a second time from the start.
             "x",
             "nil",
             "x",
@@ -486,7 +486,7 @@ fn a_reply_tells_all_it_has(product: Product) {
     assert!(seen(&mut conn)[0].starts_with("255 0 0 "));
 }
 
-/// Rows and bytes of several results, kept or not.
+/// The rows and bytes of several results, kept or not.
 fn figures_count_all_results(product: Product) {
     let scripted = watcher(product, "see(set.row_count, set.bytes)");
     let login = Login::app().and(capability::MULTI_STATEMENTS);
@@ -514,7 +514,7 @@ fn an_error_of_an_execution_has_no_rows(product: Product) {
     assert_eq!(seen(&mut conn), ["255 true nil", "0 true nil"]);
 }
 
-/// COM_PROCESS_INFO, which servers answer with rows: as scripts read them, whatever was agreed on.
+/// COM_PROCESS_INFO, to which servers answer with rows: scripts can read them, whatever was negotiated.
 fn process_info_is_a_result(product: Product) {
     let scripted = watcher(
         product,
@@ -553,7 +553,7 @@ fn unknown_keys_are_nil(product: Product) {
         .wait_logged(&["proxy.connection.(client|server).nothing is not known"]);
 }
 
-/// An answer that begins with 0xfb: the client sends its file, which is read and forgotten, and gets OK.
+/// A response that begins with 0xfb: the client sends its file, the proxy discards it and answers OK.
 fn a_file_that_a_script_requests_is_read_and_discarded(product: Product) {
     let scripted = Scripted::start(product, ASKS_FOR_FILE);
     sends_its_file(&scripted);
@@ -604,7 +604,7 @@ fn sends_its_file(scripted: &Scripted) {
     assert_eq!(scripted.connect().value("four"), "5");
 }
 
-/// The same in place of a result.
+/// The same in place of a result from the server.
 fn a_file_that_a_result_hook_requests_is_read_and_discarded(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -629,7 +629,7 @@ fn a_file_that_a_result_hook_requests_is_read_and_discarded(product: Product) {
     sends_its_file(&scripted);
 }
 
-/// The command itself is sent, or answered; the next one finds nothing queued.
+/// The command itself is forwarded, or answered. The next command finds an empty queue.
 fn a_queue_without_its_decision_is_not_sent(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -686,7 +686,7 @@ fn a_queue_ends_where_its_connection_is_given_away(product: Product) {
     assert_eq!(seen(&mut conn), ["1", "nil 0"]);
 }
 
-/// Nothing is idle there: the session stays where it is.
+/// The backend has no idle connection, so the session stays on its own.
 fn a_backend_that_has_no_idle_connection_is_a_number_only(product: Product) {
     let server = Server::shared(product).tcp();
     let settings = Settings::default()

@@ -61,7 +61,7 @@ fn the_servers_answer_may_be_replaced(product: Product) {
 }
 
 fn credentials_may_be_replaced(product: Product) {
-    // The native plugin alone can be computed by a script.
+    // A script can compute only the native plugin's answer.
     if product == Product::MySql {
         return;
     }
@@ -164,7 +164,7 @@ fn a_deprecated_answer_to_the_greeting_is_one(product: Product) {
         .wait_logged(&["(read_handshake)", "PROXY_SEND_QUERY is deprecated"]);
 }
 
-/// 20 bytes and the NUL behind them, which every greeting with plugins has.
+/// 20 bytes and a NUL, as in each greeting that names a plugin.
 fn scramble_and_challenge_are_as_on_the_wire(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -187,7 +187,7 @@ fn scramble_and_challenge_are_as_on_the_wire(product: Product) {
     assert_eq!(seen(&mut conn), ["21 21 0", "true"]);
 }
 
-/// Nobody has logged in to a server: the script answers from there on.
+/// No server has checked the login. The script answers each command.
 fn read_auth_may_let_a_client_in(product: Product) {
     let scripted = Scripted::start(
         product,
@@ -215,7 +215,7 @@ fn read_auth_may_let_a_client_in(product: Product) {
     );
 }
 
-/// The character set is the script's, where it names one; else the client's.
+/// The character set is the script's if the script names one, else the client's.
 fn a_replaced_login_has_the_scripts_values(product: Product) {
     if product == Product::MySql {
         return;
@@ -241,7 +241,7 @@ fn a_replaced_login_has_the_scripts_values(product: Product) {
     }
 }
 
-/// PROXY_SEND_QUERY with nothing queued, and numbers that are no decision.
+/// PROXY_SEND_QUERY with an empty queue, and numbers that are no decision.
 fn a_decision_that_means_nothing_lets_a_login_pass(product: Product) {
     for decision in ["1", "4", "99", "'word'", "true", "nil", "error('now')"] {
         let script = format!(

@@ -1,5 +1,5 @@
-//! What scripts do wrong: a clear error for the client or the usual way, a line in the log, and no harm
-//! to anybody else.
+//! Mistakes of scripts: the client gets a clear error or the usual behaviour, the log has a line, and no other
+//! client is affected.
 
 use std::io::ErrorKind;
 
@@ -22,12 +22,12 @@ in_both_ways! {
     a_hook_reads_an_empty_standard_input
 }
 
-/// A script that does something wrong when it is asked "DO wrong".
+/// A script with a mistake in its hook for "DO wrong".
 fn wrong(body: &str) -> String {
     wrongs(&[body]).replace("DO wrong1", "DO wrong")
 }
 
-/// The same for several: "DO wrong1" and so on.
+/// A script with several mistakes: "DO wrong1" and so on.
 fn wrongs(bodies: &[&str]) -> String {
     let mut script = "local wrongs = {}\n".to_owned();
     for (body, number) in bodies.iter().zip(1..) {
@@ -192,7 +192,7 @@ fn errors_of_scripts_are_logged_with_their_line(product: Product) {
     let scripted = Scripted::start(product, &wrongs(&bodies));
     let mut conn = scripted.connect();
     for ((body, logged), number) in mistakes.into_iter().zip(1..) {
-        // As if there were no script: the server's own word.
+        // The server answers with its own error, as if there were no script.
         let reply = conn.query(&format!("DO wrong{number}"));
         assert_eq!(reply.error().unwrap().code, 1054, "{body}");
         // Bodies begin on the second line.
@@ -228,7 +228,7 @@ fn a_runaway_script_costs_its_own_client_only(product: Product) {
         let scripted = Scripted::with(settings, &wrong(body));
         let mut conn = scripted.connect();
         let mut other = scripted.connect();
-        // It may have been about to say no.
+        // The hook may have been about to refuse the statement.
         let error = conn.query("DO wrong").error().unwrap().clone();
         let setting = match limit {
             "memory" => "memory_bytes_max",
@@ -394,7 +394,7 @@ fn a_changed_script_applies_to_new_sessions(product: Product) {
     assert_eq!(old.value("SELECT which"), "old");
 }
 
-/// Commands that no server knows, or that end too soon: the session has an error or an end, and no other.
+/// Commands that no server knows, or that are too short: only this session gets an error or ends.
 fn malformed_packets_of_a_script_disturb_no_other_session(product: Product) {
     let script = r#"
         local garbage = { "", "\000", "\003", "\255", "\023", "\023\1\0", "\025\1", "\028x", "\002", "\005x", "\200abc",
@@ -415,7 +415,7 @@ fn malformed_packets_of_a_script_disturb_no_other_session(product: Product) {
     for number in 1..=13 {
         let mut conn = scripted.connect();
         conn.patience(e2e::wait::SOON);
-        // Whatever is told: it is one reply, or the end.
+        // The result is one reply, or the end of the session.
         let is_end = |error: &std::io::Error| {
             !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
         };
@@ -434,7 +434,7 @@ fn malformed_packets_of_a_script_disturb_no_other_session(product: Product) {
     scripted.proxy.assert_sound();
 }
 
-/// Objects of one hook in the hands of another, of another session's, and after the session's end.
+/// Objects of one hook that another hook uses, or another session, or a hook after the session's end.
 fn objects_that_outlive_their_hook_are_harmless(product: Product) {
     let script = r#"
         local kept = proxy.global
@@ -485,7 +485,7 @@ fn objects_that_outlive_their_hook_are_harmless(product: Product) {
         lines[4].starts_with("7 \u{3}SELECT 'mine' AS a app 127.0.0.1"),
         "{lines:?}"
     );
-    // In another's hands, while its own is there and when it is gone.
+    // Another session uses the object, while its own session exists and after its end.
     let mut second = scripted.connect();
     first.run("SELECT 6 AS a");
     look(&mut second);
@@ -497,7 +497,7 @@ fn objects_that_outlive_their_hook_are_harmless(product: Product) {
     scripted.proxy.assert_sound();
 }
 
-/// The login goes its way, the command is forwarded, the result is sent.
+/// The login continues, the command is forwarded, the result is sent.
 fn an_error_in_a_hook_is_as_if_it_were_not_there(product: Product) {
     for hook in [
         "connect_server",
@@ -523,7 +523,7 @@ fn an_error_in_a_hook_is_as_if_it_were_not_there(product: Product) {
         let place = format!("({hook})");
         scripted.proxy.wait_logged(&[&place, &format!("in {hook}")]);
     }
-    // What is no function is no hook.
+    // A hook that is no function is ignored.
     let scripted = Scripted::start(
         product,
         "read_query = 5 read_auth = 'x' connect_server = {}",
@@ -534,7 +534,7 @@ fn an_error_in_a_hook_is_as_if_it_were_not_there(product: Product) {
         .wait_logged(&["read_query is a number and no function: ignored"]);
 }
 
-/// What is not configured ends as well, by instructions and not by the time that they take here.
+/// A hook without a configured limit ends as well, by a number of instructions and not by time.
 fn a_hook_holds_others_for_so_many_instructions(product: Product) {
     let settings = usual(product).set("script.time_max", "1h");
     let scripted = Scripted::with(settings, &wrong("while true do end"));
@@ -563,7 +563,7 @@ fn a_command_of_the_shell_holds_others_for_so_long(product: Product) {
     assert_eq!(conn.value("SELECT 'next'"), "next");
 }
 
-/// The proxy's own standard input is one that never ends.
+/// The proxy's own standard input never ends.
 fn a_hook_reads_an_empty_standard_input(product: Product) {
     let body = "assert(io.read() == nil and io.stdin:read(1) == nil and io.read('*a') == '') error('read all')";
     let scripted = Scripted::start(product, &wrong(body));

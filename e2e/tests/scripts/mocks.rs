@@ -1,4 +1,4 @@
-//! Scripts that answer everything: no server at all.
+//! Scripts that answer everything, without a server.
 
 use super::*;
 

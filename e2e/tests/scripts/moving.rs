@@ -1,4 +1,4 @@
-//! An installation of MySQL Proxy as it lies: its defaults file, its folders, its script with a module.
+//! An existing installation of MySQL Proxy: its defaults file, its folders, its script with a module.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn an_installation_runs_with_its_own_files(product: Product) {
     let argument = format!("--defaults-file={}", file.display());
     let (status, text) = Proxy::run_to_the_end(&[&argument, "--check"]);
     assert!(status.success(), "{text}");
-    // What it comes to is said where the option stands.
+    // The check prints the result of each option with the option's line.
     for (line, said) in [
         (7, "daemon: Pilotfish stays in the foreground"),
         (8, "keepalive: there is no second process"),

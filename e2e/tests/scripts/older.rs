@@ -1,4 +1,4 @@
-//! What scripts of releases 0.5 to 0.7 say, and where a session's sides are.
+//! Statements of scripts for releases 0.5 to 0.7, and the addresses of a session.
 
 use e2e::raw::Address;
 use e2e::{Folder, has_ipv6};
@@ -14,7 +14,7 @@ in_both_ways! {
     what_is_not_known_yet_is_nil
 }
 
-/// Sees what an expression comes to.
+/// A script that records the values of expressions.
 fn tells(expressions: &[&str]) -> String {
     let lines = expressions.iter().map(|it| format!("see({it})\n"));
     seeing(&format!(
@@ -55,7 +55,7 @@ fn names_of_release_0_5_are_known(product: Product) {
             "number true",
         ]
     );
-    // Once each, however often they are said.
+    // Each warning is logged once, however often it applies.
     conn.run("SELECT 1");
     for name in [
         "proxy.global.backends[...].address is an old name",
@@ -69,7 +69,7 @@ fn names_of_release_0_5_are_known(product: Product) {
     }
 }
 
-/// As in release 0.6, whose scripts knew of no `resultset_is_needed`.
+/// As in release 0.6, whose scripts did not have `resultset_is_needed`.
 fn results_are_always_shown_where_old_scripts_want_it(product: Product) {
     let script = seeing(
         r#"
@@ -132,7 +132,7 @@ fn addresses_of_unix_sockets_are_paths(product: Product) {
     let mut conn = RawConn::connect(&path.into(), &Login::app()).unwrap();
     conn.run("SELECT 1");
     let lines = seen(&mut conn);
-    // A client's end has no name.
+    // A client on a Unix socket has no address.
     assert_eq!(
         lines,
         [
@@ -165,7 +165,7 @@ fn addresses_of_ipv6_are_in_brackets(product: Product) {
     assert_eq!(lines[2..], [there.clone(), there]);
 }
 
-/// As `usual`, in front of a backend that is written so.
+/// Like `usual`, in front of a backend with this address.
 fn in_front_of(product: Product, backend: &str) -> Settings {
     let settings = Settings::default().backend(backend);
     match TAKES_TURNS.get() {

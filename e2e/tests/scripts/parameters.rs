@@ -1,4 +1,4 @@
-//! `pilotfish.query` with parameters: values stay values, whatever they look like.
+//! `pilotfish.query` with parameters: a value stays a value, whatever characters it has.
 
 use e2e::{Cluster, PASSWORD};
 
@@ -18,7 +18,7 @@ both! {
     parameters_go_elsewhere_as_well
 }
 
-/// `DO run EXPRESSION` tells what that gives.
+/// `DO run EXPRESSION` answers with the expression's value.
 const RUNS: &str = r#"
     function read_query(packet)
         local text = packet:match("^\003DO run (.*)")
@@ -47,7 +47,8 @@ fn started(product: Product) -> (Scripted, RawConn) {
 
 fn a_value_never_leaves_its_place(product: Product) {
     let (_scripted, mut conn) = started(product);
-    // Where a quoted value would break out: a backslash that escapes nothing, one that is half a character.
+    // Settings that make quoted values unsafe: backslashes that escape nothing, character sets in which a backslash
+    // may be half of a character.
     for state in [
         "SET sql_mode = ''",
         "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
@@ -98,7 +99,7 @@ fn values_have_types(product: Product) {
         "DO run pilotfish.query(nil, 'SELECT * FROM mysql.pf_values ORDER BY n DESC LIMIT ?', 2)";
     let told = "number:-9.007199254741e+15 number:0.25 string:it's number:1 nil:nil nil:nil nil:nil nil:nil nil";
     assert_eq!(conn.value(select), told);
-    // Without parameters they are the texts that they were.
+    // Without parameters, the values are texts as before.
     let select = "DO run pilotfish.query(nil, 'SELECT d, b FROM mysql.pf_values WHERE b')";
     assert_eq!(conn.value(select), "string:0.25 string:1 nil");
     let long = "DO run pilotfish.query(nil, 'SELECT LENGTH(?), ?', ('x'):rep(70000), nil)";
@@ -119,11 +120,11 @@ fn what_the_server_refuses_is_told(product: Product) {
     let (_scripted, mut conn) = started(product);
     let number = "DO run select(3, pilotfish.query(nil, 'SELECT ? FROM nowhere.at_all', 1))";
     assert!(["1146", "1049"].contains(&&*conn.value(number)));
-    // It is prepared well, and fails.
+    // The statement can be prepared, but its execution fails.
     let number =
         "DO run select(3, pilotfish.query(nil, 'SELECT (SELECT ? UNION ALL SELECT 2)', 1))";
     assert_eq!(conn.value(number), "1242");
-    // Two statements are none.
+    // Several statements in one text are refused.
     let number = "DO run select(3, pilotfish.query(nil, 'SELECT ?; SELECT 2', 1))";
     assert_eq!(conn.value(number), "1064");
     assert_eq!(conn.value("SELECT 7"), "7");
@@ -144,7 +145,7 @@ fn what_is_no_value_is_a_mistake(product: Product) {
     }
 }
 
-/// On the connection that the session has for itself.
+/// On the session's own connection.
 fn statements_are_closed(product: Product) {
     let (_scripted, mut conn) = started(product);
     for number in 1..=5 {

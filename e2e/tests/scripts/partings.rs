@@ -1,5 +1,5 @@
-//! `disconnect_client`: once for each client, however its session ends, and no pool knows of more
-//! connections behind it than there are.
+//! `disconnect_client` runs once for each client, however its session ends. After it, no pool lists a connection
+//! that does not exist.
 
 use std::net::TcpStream;
 
@@ -14,13 +14,13 @@ in_both_ways! {
     each_client_ends_once
 }
 
-/// Notes each end; `SELECT seen` tells.
+/// Records each end. `SELECT seen` returns the records.
 const ENDS: &str = r#"
     function read_query(packet) if is_asked(packet) then return seen() end end
     function disconnect_client() see("end of", proxy.connection.client.username, proxy.connection.client.src.port) end
 "#;
 
-/// The ends so far, once there are so many.
+/// The recorded ends, once there are so many.
 fn ends(scripted: &Scripted, count: usize) -> Vec<String> {
     let mut conn = scripted.connect();
     let mut lines = Vec::new();
@@ -44,7 +44,7 @@ fn a_client_that_leaves_within_its_login_ends_with_the_hook(product: Product) {
     let scripted = Scripted::start(product, &seeing(ENDS));
     let socket = TcpStream::connect(scripted.proxy.tcp()).unwrap();
     let port = socket.local_addr().unwrap().port();
-    // What the proxy says first has come: the script has begun.
+    // The proxy's greeting has arrived, so the script has begun.
     socket.peek(&mut [0]).unwrap();
     drop(socket);
     assert_eq!(ends(&scripted, 1), [format!("end of nil {port}")]);
@@ -89,7 +89,7 @@ fn each_client_ends_once(product: Product) {
             1 => drop(conn),
             _ => {
                 let id = conn.value("SELECT CONNECTION_ID()");
-                // Whoever kills the session: it has an end.
+                // The KILL ends this session itself.
                 let _ = conn.query(&format!("KILL {id}"));
             }
         }
@@ -115,7 +115,7 @@ fn a_client_without_a_backend_ends_with_the_hook() {
     scripted.proxy.wait_logged(&["the end of "]);
 }
 
-/// A script that gives connections away at the wrong time.
+/// A script that gives its connection away at the wrong time.
 fn parking(when: &str) -> String {
     let script = format!(
         r#"
@@ -150,7 +150,7 @@ fn no_pool_gets_a_connection_that_is_not_logged_in(product: Product) {
     }
 }
 
-/// The account's plugin is not the one of the greeting: the server asks again, and there the script gives
+/// The account's plugin is not the one of the greeting, so the server asks again. At this point the script gives
 /// the connection away.
 fn a_connection_given_away_within_its_login_ends_it(product: Product) {
     let scripted = Scripted::start(
@@ -175,7 +175,7 @@ fn a_connection_given_away_within_its_login_ends_it(product: Product) {
     assert_eq!(seen(&mut scripted.connect()), ["0 1"]);
 }
 
-/// It belongs to whom it belonged to, not to whoever wanted to log in over it.
+/// The connection belongs to the account that has logged in over it, not to the client that has taken it.
 fn a_taken_connection_that_nobody_uses_goes_back(product: Product) {
     let script = r#"
         local function idle(user) return proxy.global.backends[1].pool.users[user].cur_idle_connections end
@@ -203,7 +203,7 @@ fn a_taken_connection_that_nobody_uses_goes_back(product: Product) {
     assert_eq!(seen(&mut first), ["1 0"]);
     let mut socket = TcpStream::connect(scripted.proxy.tcp()).unwrap();
     socket.peek(&mut [0]).unwrap();
-    // It says who it is and what no login is: its fixed part, a name, and an answer that is too short.
+    // The login packet is incomplete: its fixed part, a user name, and an answer that is too short.
     let mut answer = vec![0u8; 32];
     answer[..4].copy_from_slice(&0x8200u32.to_le_bytes());
     answer.extend_from_slice(b"scripted_nobody\0\x14short");

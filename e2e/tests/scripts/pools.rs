@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Connections are taken from the pool, and parked behind logins and replies.
+/// A script that takes connections from the pool, and parks them after logins and replies.
 pub(super) const POOLED: &str = r#"
     local function idle() return proxy.global.backends[1].pool.users[proxy.connection.client.username].cur_idle_connections end
     function connect_server()
@@ -21,7 +21,7 @@ pub(super) const POOLED: &str = r#"
     function read_query_result() proxy.connection.backend_ndx = 0 end
 "#;
 
-/// Parks a connection behind each command, and takes one for each.
+/// A script that parks its connection after each command, and takes one for each.
 const KEEPER: &str = r#"
     function read_query(packet)
         if is_asked(packet) then return seen() end
@@ -62,7 +62,7 @@ fn a_taken_connection_is_as_new(product: Product) {
     let mut second = scripted.connect();
     first.run("SET @mine = 'secret'");
     assert_eq!(second.run("SELECT @mine").text(0, 0), None);
-    // Its own state is gone as well: nobody has taken it along.
+    // The first client's own variables are gone as well, because each take resets the connection.
     assert_eq!(first.run("SELECT @mine").text(0, 0), None);
 }
 
@@ -102,7 +102,7 @@ fn another_accounts_connection_is_never_taken() {
     assert_eq!(user, "scripted_other");
 }
 
-/// Takes an idle connection if there is one; who leaves parks it.
+/// A script that takes an idle connection if there is one, and parks it when the client quits.
 const PARKS: &str = r#"
     function connect_server()
         proxy.global.backends[1].pool.max_idle_connections = 1
@@ -143,7 +143,7 @@ fn two_workers_have_pools_of_their_own(product: Product) {
         left += seen(&mut other).len();
         left == 6
     });
-    // One for each worker, whose others have been closed, by it and not by the other one.
+    // Each worker has one connection left. A worker closes its own surplus connections only.
     let count =
         format!("SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{user}'");
     e2e::wait::until("one is kept for each", e2e::wait::SOON, || {
@@ -156,8 +156,9 @@ fn two_workers_have_pools_of_their_own(product: Product) {
     assert_eq!(root.value(&count), "2");
 }
 
-/// What MySQL Proxy's ro-pooling does: logins fill each backend's pool and park, each statement takes a connection
-/// and parks it again, COM_QUIT goes nowhere. Of the backends with idle connections the next one is taken.
+/// The script does what MySQL Proxy's ro-pooling does: logins fill each backend's pool and park, each statement
+/// takes a connection and parks it again, COM_QUIT is not forwarded. Statements go to the backends with idle
+/// connections in turn.
 const RO_POOLING: &str = r#"
     local MIN, MAX = 2, 4
     local function next_idle(user)
@@ -222,7 +223,7 @@ fn schema_in(payload: &[u8]) -> Option<&'static str> {
     SCHEMAS.into_iter().find(|schema| text.contains(schema))
 }
 
-/// A server that answers a SELECT with its own name, the schema and the text; and how many have logged in.
+/// A server that answers a SELECT with its own name, the schema and the text, and the number of logins to it.
 fn naming(name: &'static str) -> (e2e::Scripted, Arc<AtomicUsize>) {
     let logins = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&logins);
@@ -254,7 +255,7 @@ fn naming(name: &'static str) -> (e2e::Scripted, Arc<AtomicUsize>) {
     (server, logins)
 }
 
-/// The scripted servers give each of their connections the same id.
+/// The scripted servers give the same thread id to all of their connections.
 #[test]
 fn servers_that_name_one_thread_id_are_pooled() {
     let ((one, at_one), (other, at_other)) = (naming("one"), naming("other"));

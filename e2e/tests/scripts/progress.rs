@@ -1,4 +1,4 @@
-//! Reports of progress, which MariaDB sends before its reply: the client has them at once, and no hook ever.
+//! Progress reports, which MariaDB sends before its reply: the client gets them at once, and no hook sees them.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -8,14 +8,14 @@ use e2e::scripted::{Dialogue, Scripted as Backend};
 
 use super::*;
 
-/// Stage 1 of 1, so many thousandths of a percent done, of nothing in particular.
+/// A progress report: stage 1 of 1, so many thousandths of a percent done, with an empty description.
 fn report(done: u8) -> Vec<u8> {
     vec![0xFF, 0xFF, 0xFF, 1, 1, 1, done, 0, 0, 0]
 }
 
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
-/// A server that reports, waits until it is told that the report has arrived, reports again and answers.
+/// A server that sends a report, waits until the test has received it, sends another report and answers.
 fn reporting(arrived: Receiver<()>) -> Backend {
     let arrived = Arc::new(Mutex::new(arrived));
     Backend::start(move |dialogue: &mut Dialogue| {
@@ -67,7 +67,7 @@ const SCRIPT: &str = r#"
     end
 "#;
 
-/// Ids follow one another throughout, which the client checks.
+/// Packet numbers are consecutive throughout. The client checks them.
 #[test]
 fn reports_go_to_the_client_at_once_and_to_no_hook() {
     let (arrive, arrived) = channel();
@@ -90,7 +90,7 @@ fn reports_go_to_the_client_at_once_and_to_no_hook() {
                 _ => conn.more(),
             };
             assert_eq!(first.unwrap(), report(1), "{statement}");
-            // The statement runs still.
+            // The statement is still running.
             arrive.send(()).unwrap();
             assert_eq!(conn.more().unwrap(), report(2), "{statement}");
         }

@@ -1,4 +1,4 @@
-//! What scripts require, and what they print.
+//! `require` and `print` in scripts.
 
 use super::*;
 
@@ -9,7 +9,7 @@ in_both_ways! {
     figures_of_memory_are_told
 }
 
-/// A script in a folder of its own, which has these modules besides.
+/// A script in a folder with these modules.
 fn with_modules(product: Product, script: &str, modules: &[(&str, &str)]) -> (Scripted, Folder) {
     let folder = Folder::new("files");
     for (name, text) in modules {
@@ -20,7 +20,7 @@ fn with_modules(product: Product, script: &str, modules: &[(&str, &str)]) -> (Sc
     (Scripted::with(settings, script), folder)
 }
 
-/// Hooks that stand in `_G`, as those of a module are: they and their locals are all clients'.
+/// Hooks in `_G`, as a module defines them: all clients share them and their locals.
 fn a_required_module_may_have_the_hooks(product: Product) {
     let module = r#"
         local count = 0
@@ -46,13 +46,13 @@ fn a_required_module_may_have_the_hooks(product: Product) {
     let third = told(&mut one);
     assert!(first.starts_with("1 app "), "{first}");
     assert!(second.starts_with("2 app "), "{second}");
-    // Each hook sees the connection that it is called for.
+    // Each hook sees the connection for which it is called.
     assert_eq!(third, first.replacen('1', "3", 1));
     assert_ne!(first[5..], second[5..]);
 }
 
-/// `module("proxy.x")` writes into `proxy` of the client that has required it first; others have what
-/// `require` gives.
+/// `module("proxy.x")` writes into `proxy` of the client that has required it first. Other clients get the value
+/// that `require` returns.
 fn a_module_belongs_to_who_has_required_it_first(product: Product) {
     let module = "module('proxy.own', package.seeall)\nfunction name() return 'own' end";
     let script = seeing(
@@ -79,7 +79,7 @@ fn a_module_belongs_to_who_has_required_it_first(product: Product) {
     );
 }
 
-/// Until some script requires `chassis`: from then on `print` writes its first argument into the log.
+/// Until a script requires `chassis`. After that, `print` writes its first argument into the log.
 fn what_is_printed_goes_to_standard_output(product: Product) {
     let script = r#"
         function read_query(packet)
@@ -121,7 +121,7 @@ fn what_is_printed_goes_to_standard_output(product: Product) {
     assert_eq!(line("as before").unwrap(), "as before\t3");
     conn.query("DO tables");
     scripted.proxy.wait_logged(&["INFO", "table: 0x"]);
-    // In all of them the hook has said nothing.
+    // In all cases the hook has made no decision.
     assert_eq!(conn.value("SELECT 7"), "7");
     assert!(line("print is what it was").is_none());
 }

@@ -1,4 +1,4 @@
-//! Rows that a script rewrites on their way to the client, and what it is told of prepared statements.
+//! Rows that a script rewrites on their way to the client, and parameters of prepared statements that it sees.
 
 use e2e::raw::{Execute, Param};
 
@@ -43,7 +43,7 @@ fn rows_are_changed_and_dropped_as_they_come(product: Product) {
         assert_eq!(rows(&conn.run(NUMBERS)), ["1|onename2", "33|NULL"]);
         assert_eq!(conn.value("SELECT 7, 'x'"), "7");
         conn.run("DO 1");
-        // The next command has its own rows.
+        // The rewriting ends with its command.
         assert_eq!(rows(&conn.run(&format!("/* plain */ {NUMBERS}"))).len(), 3);
     }
 }
@@ -67,7 +67,7 @@ fn rows_of_prepared_statements_are_rewritten(product: Product) {
     let statement = conn.prepare(sql).statement();
     let reply = conn.execute(&Execute::new(statement, &[Param::Text("here")]));
     let row = &reply.results().next().unwrap().rows[0];
-    // A header, NULLs (the second of five), 42 in 8 bytes, a text, a moment, a number.
+    // A header, the NULL bitmap (the second of five is NULL), 42 in 8 bytes, a text, a date and time, a number.
     let (header, values) = row.split_at(2);
     assert_eq!(header[..2], [0, 0b1000]);
     let wide = values[0] == 42 && values[1..8] == [0; 7];
@@ -100,7 +100,7 @@ fn a_row_that_cannot_be_rewritten_is_an_error(product: Product) {
         let error = reply.error().unwrap();
         assert_eq!(error.text, "(lua) the script could not rewrite a row");
         scripted.proxy.wait_logged(&["(rows)", cause]);
-        // The session goes on.
+        // The session continues.
         assert_eq!(conn.value("SELECT 'plain'"), "plain");
     }
 }
@@ -117,7 +117,7 @@ fn a_long_result_is_rewritten_in_little_memory(product: Product) {
     let seen = rows(&reply);
     assert_eq!(seen.len(), 15_625);
     assert!(seen.iter().all(|row| row == "1000"));
-    // A row of several packets.
+    // A row that is longer than a packet.
     if product == Product::MariaDb {
         assert_eq!(conn.value("SELECT REPEAT('x', 16777216)"), "16777216");
     }
@@ -162,7 +162,7 @@ fn rows_of_cursors_are_refused_where_rows_are_rewritten(product: Product) {
 fn a_file_that_is_loaded_passes_beside_rows(product: Product) {
     let scripted = rewriting(product, "row[1] = row[1] .. '!'");
     let mut conn = scripted.connect();
-    // Refused by the server or not: the session goes on in order.
+    // The server may refuse the statement. The session continues in either case.
     conn.query("LOAD DATA LOCAL INFILE 'none' INTO TABLE mysql.pf_nowhere");
     assert_eq!(conn.value("SELECT 7"), "7!");
 }
@@ -208,7 +208,7 @@ fn an_execution_is_told_with_its_parameters(product: Product) {
     let parameters = [Param::Int(-5), Param::Null, Param::Text("a'b")];
     conn.execute(&Execute::new(statement, &parameters));
     assert_eq!(conn.value("DO tell"), "SELECT ?, ?, ?: -5, nil, a'b");
-    // Types hold until others are declared.
+    // The types stay the same until the client sends others.
     let parameters = [Param::Int(6), Param::Null, Param::Text("")];
     conn.execute(&Execute::new(statement, &parameters).without_types());
     assert_eq!(conn.value("DO tell"), "SELECT ?, ?, ?: 6, nil, ");

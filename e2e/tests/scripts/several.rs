@@ -1,4 +1,4 @@
-//! Several scripts in one session, and listeners with scripts of their own.
+//! Several scripts in one session, and listeners that have their own scripts.
 
 use super::*;
 
@@ -9,7 +9,7 @@ in_both_ways! {
     ones_queue_without_a_decision_is_told
 }
 
-/// A proxy that runs these scripts one after the other.
+/// A proxy that runs these scripts in order.
 fn all(product: Product, scripts: &[&str]) -> (Proxy, Folder) {
     let folder = Folder::new("files");
     let files = written(&folder, scripts);
@@ -56,7 +56,7 @@ fn scripts_are_asked_in_their_order(product: Product) {
     let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
     let (proxy, _folder) = all(product, &scripts);
     let mut conn = proxy.connect_as(&Login::app());
-    // Globals are each script's own.
+    // Each script has its own globals.
     assert_eq!(conn.value("DO both"), "first");
     assert_eq!(conn.value("DO last"), "third");
     assert_eq!(conn.value("SELECT 7"), "7");
@@ -153,7 +153,7 @@ both! {
     an_accounts_script_that_fails_refuses_its_clients_alone
 }
 
-/// Accounts named so, with these scripts; all of them are one user of the servers.
+/// Accounts with these names and scripts. All of them are one user of the servers.
 fn accounts(product: Product, scripts: &[&str], accounts: &[(&str, &str)]) -> (Proxy, Folder) {
     let folder = Folder::new("files");
     let files = written(&folder, scripts);
@@ -232,7 +232,7 @@ fn who_becomes_another_user_runs_its_scripts(product: Product) {
         assert!(conn.query("DO who").error().is_some());
         conn.change_user(&Login::app()).unwrap();
     }
-    // With a script that cannot be loaded there is no session.
+    // If an account's script cannot be loaded, its session ends.
     fs::write(_folder.path().join("2.lua"), "error('mine')").unwrap();
     conn.change_user(&Login::with("own", "secret")).unwrap();
     assert!(conn.try_query("DO who").is_err());

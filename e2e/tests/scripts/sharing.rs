@@ -1,5 +1,5 @@
-//! Scripts in sessions that take turns on connections: the script says where, the proxy sees to it that
-//! the session is the same there.
+//! Scripts in sessions that share connections: the script chooses the backend, and the proxy restores the session's
+//! state there.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ both! {
 
 pub(super) const WHO: &str = "SELECT name FROM d.whoami";
 
-/// A primary and two replicas that can be told apart.
+/// A primary and two replicas with different names in a table.
 pub(super) fn cluster(product: Product) -> Leased {
     let cluster = Cluster::lease(product, 2);
     cluster.tell_apart(&["CREATE TABLE d.t (n INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20))"]);
@@ -68,11 +68,11 @@ pub(super) fn on(index: usize, sql: &str) -> String {
 
 fn a_script_chooses_where_each_statement_goes(product: Product) {
     let (_cluster, _scripted, mut conn) = chooser(product);
-    // The proxy's own choice.
+    // The backend that the proxy chooses.
     assert_ne!(conn.value(WHO), "primary");
     for _ in 0..3 {
         assert_eq!(conn.value(&on(2, WHO)), "replica1");
-        // The choice holds until there is another.
+        // The choice stays until the script makes another one.
         assert_eq!(conn.value(WHO), "replica1");
         assert_eq!(conn.value(&on(3, WHO)), "replica2");
         assert_eq!(conn.value(&on(1, WHO)), "primary");
@@ -128,7 +128,7 @@ fn many_sessions_need_few_connections(product: Product) {
     for (client, number) in clients.iter_mut().zip(0..) {
         assert_eq!(client.value("SELECT @mine"), number.to_string());
     }
-    // Each sees an id of its own all the same.
+    // Each client still sees its own id.
     let ids = clients
         .iter_mut()
         .map(|it| it.value("SELECT @@pseudo_thread_id"));
@@ -145,7 +145,7 @@ fn nothing_leads_out_of_a_scripts_sight(product: Product) {
         end
     "#;
     let server = Server::shared(product);
-    // Only the server knows it: its login passes through.
+    // Only the server knows this account, so its login passes through.
     let mut root = server.root();
     root.run("CREATE USER IF NOT EXISTS unsighted@'%' IDENTIFIED BY 'strange'");
     root.run("GRANT SELECT ON *.* TO unsighted@'%'");
@@ -169,7 +169,7 @@ fn nothing_leads_out_of_a_scripts_sight(product: Product) {
         let reply = conn.command(unknown, &[0; 20]);
         let code = match unknown {
             0x00 | 0x7f => 1047,
-            // Replication, of which the script would see nothing.
+            // Replication commands are refused, because the script would see nothing of them.
             _ => 1227,
         };
         assert_eq!(reply.error().unwrap().code, code, "{unknown}");
@@ -286,14 +286,14 @@ fn reads_and_writes_are_split_by_a_script(product: Product) {
     let cluster = cluster(product);
     let scripted = Scripted::with(pooled(&cluster), &rw_splitting());
     split(&scripted);
-    // What it sets is no reason to stay.
+    // A session variable does not pin the session.
     let mut conn = scripted.connect_as(&Login::app().schema("d"));
     conn.run("SET @mine = 1");
     assert_ne!(conn.value(WHO), "primary");
     assert_eq!(conn.value("SELECT @mine"), "1");
 }
 
-/// The first clients open the connections; from then on they are shared.
+/// The first clients open the connections. Later clients share them.
 fn reads_and_writes_are_split_over_pools_of_a_script(product: Product) {
     let cluster = cluster(product);
     let scripted = Scripted::with(Settings::of_cluster(&cluster), &rw_splitting());
@@ -305,12 +305,12 @@ fn reads_and_writes_are_split_over_pools_of_a_script(product: Product) {
     split(&scripted);
     let conn = &mut first[0];
     conn.run("SET @mine = 1");
-    // Its connection knows what it has set.
+    // The session's connection has its variables.
     assert_eq!(conn.value(WHO), "primary");
     assert_eq!(conn.value("SELECT @mine"), "1");
 }
 
-/// So does a schema that cannot be used.
+/// An error for an unknown schema leaves it there as well.
 fn errors_and_pings_leave_a_transaction_where_it_is(product: Product) {
     let cluster = cluster(product);
     for settings in [pooled(&cluster), Settings::of_cluster(&cluster)] {
@@ -331,7 +331,7 @@ fn errors_and_pings_leave_a_transaction_where_it_is(product: Product) {
     }
 }
 
-/// Everybody sees what they have written, whoever else is there.
+/// Each client sees its own writes, however many clients there are.
 fn many_clients_are_split_at_once(product: Product) {
     let cluster = cluster(product);
     let settings = pooled(&cluster).set("pool.backend_connections_max", 6);

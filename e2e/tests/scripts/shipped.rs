@@ -1,4 +1,4 @@
-//! The scripts that come along, each doing what it is for.
+//! The scripts that are shipped, each with the task that it is for.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ in_both_ways! {
     what_is_loaded_stands_beside_scripts_of_the_file
 }
 
-/// A proxy with one of the scripts, and a schema of the test's own.
+/// A proxy with one of the shipped scripts, and a schema for this test.
 fn shipped(product: Product, name: &str) -> (Scripted, Login) {
     let path = format!("{}/../scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"));
     let schema = schema_of(name);
@@ -182,7 +182,7 @@ fn a_crosstab_is_made(product: Product) {
     assert_eq!(conn.value("SELECT 1"), "1");
 }
 
-/// Where the file's own scripts are.
+/// The path of a shipped script.
 fn file_of(name: &str) -> String {
     format!("{}/../scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"))
 }
@@ -216,7 +216,7 @@ fn connections_outlive_their_clients(product: Product) {
         conn.run("SET @mine = 'of another'");
         conn.quit();
     }
-    // One stays idle (min_idle_connections), as soon as both are there the other is taken over.
+    // One connection stays idle (min_idle_connections). When both are in the pool, the next client takes one.
     let mut next = e2e::wait::for_some("one is taken over", e2e::wait::SOON, || {
         let mut conn = scripted.connect_as(&login);
         let is_old = TAKES_TURNS.get() || ids.contains(&id(&mut conn));
@@ -239,7 +239,7 @@ fn a_transaction_that_is_left_open_is_kept_for_nobody(product: Product) {
     conn.quit();
     let mut next = scripted.connect_as(&login);
     next.run("SET innodb_lock_wait_timeout = 60");
-    // Were it open yet, its lock would be held.
+    // If the transaction were still open, the row would be locked.
     next.run("DELETE FROM t");
     assert_eq!(next.value("SELECT COUNT(*) FROM t"), "0");
 }
@@ -287,7 +287,7 @@ fn what_is_loaded_stands_beside_scripts_of_the_file(product: Product) {
     let mut conn = proxy.connect_as(&Login::app().schema(&schema));
     conn.run("CREATE TABLE here (a INT)");
     conn.run(&format!("PLOAD {}", file_of("rewrite")));
-    // Each reply goes to whoever has sent the statement.
+    // Each reply goes to the script that has sent the statement.
     assert_eq!(rows(&conn.run("ls")), ["here"]);
     conn.run("SELECT a FROM here");
     let counted = conn.run("SELECT * FROM histogram.queries").texts();

@@ -1,5 +1,4 @@
-//! The manual's page about the scripts that come along: each of its dialogues is held, and what it says is
-//! printed is printed.
+//! The manual's page about the shipped scripts: each of its dialogues is played, and prints what the page shows.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +11,14 @@ both! { every_dialogue_of_the_page_is_held }
 
 const PAGE: &str = include_str!("../../../docs/manual/src/shipped-scripts.md");
 
-/// What stands for anything.
+/// The character that stands for any text.
 const ANYTHING: char = '…';
 
-/// The clients of a dialogue by their names; one that quits comes back as another.
+/// The clients of a dialogue by their names. After a client has quit, its name stands for a new client.
 struct Clients<'a> {
     scripted: &'a Proxy,
     login: Login,
-    /// Where administrators come in.
+    /// The address for administrators.
     admin: Address,
     by_name: BTreeMap<String, RawConn>,
 }
@@ -34,7 +33,7 @@ impl Clients<'_> {
         })
     }
 
-    /// What comes of a line, as the page writes it.
+    /// The output of a line, in the format of the page.
     fn say(&mut self, name: &str, text: &str) -> Vec<String> {
         if text == "QUIT" {
             self.named(name);
@@ -59,7 +58,7 @@ impl Clients<'_> {
     }
 }
 
-/// Whether a line is as the page says.
+/// Whether a line matches the page.
 fn is_like(line: &str, page: &str) -> bool {
     let Some((first, more)) = page.split_once(ANYTHING) else {
         return line == page;

@@ -1,4 +1,4 @@
-//! Nobody becomes an account with a script where that script would see nothing.
+//! No session can change to an account with a script if that script would not see the session's commands.
 
 use e2e::PASSWORD;
 
@@ -13,7 +13,7 @@ both! {
     what_cannot_be_followed_is_the_end
 }
 
-/// Accounts of the server alone, and one that the proxy has a script for.
+/// Accounts that only the server knows, and an account with a script in the proxy's settings.
 fn settings(product: Product, folder: &Folder) -> Settings {
     let server = Server::shared(product);
     let mut root = server.root();
@@ -57,18 +57,18 @@ fn a_relayed_session_cannot_become_an_account_with_a_script(product: Product) {
     let mut conn = proxy.connect_as(&stray());
     assert_eq!(conn.value("SELECT 7"), "7");
     is_refused(&mut conn);
-    // A pooled session that was handed over.
+    // A pooled session that has become a relayed one.
     let mut conn = proxy.connect();
     conn.command(command::REGISTER_SLAVE, &[0; 20]);
     is_refused(&mut conn);
-    // One that has become the server's own account.
+    // A session that has changed to an account that only the server knows.
     let mut conn = proxy.connect();
     conn.change_user(&stray()).unwrap();
     is_refused(&mut conn);
     assert_eq!(proxy.connect_as(&sighted()).value("SELECT 7"), "7");
 }
 
-/// A change of user as packets: it ends before any answer is asked for.
+/// The packets of a change of user, which the proxy refuses before it asks for an answer.
 fn change_of_user() -> Vec<u8> {
     let mut payload = vec![command::CHANGE_USER];
     payload.extend(b"sighted\0\0\0\x21\0mysql_native_password\0");
@@ -92,7 +92,7 @@ fn however_the_change_of_user_comes(product: Product) {
         b"",
         &ping,
         b"\x0e\0\0\0\x03SELECT SLEEP(",
-        // What the server refuses, and would read what comes behind it as commands.
+        // A command that the server refuses. It would read the following bytes as commands.
         b"\x0b\0\0\0\x12\0\0\0\0\0\0\0\0\0\0",
     ];
     for (at, before) in before.into_iter().enumerate() {
@@ -104,7 +104,7 @@ fn however_the_change_of_user_comes(product: Product) {
             let cut = before.len() + cut;
             conn.write_bytes(&bytes[..cut]).unwrap();
             if at == 1 {
-                // It is on its way alone.
+                // The command before is sent alone, so its reply is read first.
                 assert_eq!(conn.packet_of_any_order().unwrap().first(), Some(&0));
             }
             conn.write_bytes(&bytes[cut..]).unwrap();

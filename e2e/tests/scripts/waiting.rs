@@ -1,4 +1,4 @@
-//! What `pilotfish` has beyond the old API: hooks that wait, statements of the script's own, places.
+//! Parts of `pilotfish` that MySQL Proxy does not have: hooks that wait, statements of a script, and places for them.
 
 use e2e::{Cluster, Leased, PASSWORD};
 
@@ -23,7 +23,7 @@ both! {
     a_tag_is_seen_by_rules
 }
 
-/// A reply of one value.
+/// A Lua function for a reply of one value.
 pub(super) const TELLS: &str = r#"
     function tell(value)
         proxy.response = {
@@ -204,7 +204,7 @@ fn who_may_not_wait_is_told(product: Product) {
         "attempt to yield across metamethod/C-call boundary (pilotfish.pcall calls what may wait)"
     );
     assert_eq!(conn.value("DO protected"), "false mine");
-    // As any error of a hook's: it is as if there were none.
+    // The error is handled like any error of a hook: the command is forwarded.
     assert!(conn.query("DO yield").error().is_some());
     scripted
         .proxy
@@ -297,7 +297,7 @@ fn a_script_asks_elsewhere(product: Product) {
         assert_eq!(conn.value(&format!("ask replica1: {WHO}")), "replica1");
         assert_eq!(conn.value(&format!("ask third: {WHO}")), "replica2");
     }
-    // The client's schema and variables are there, its own.
+    // The statement runs with the schema and the variables of the client.
     conn.run("SET time_zone = '+03:00'");
     assert_eq!(
         conn.value("ask replica1: SELECT CONCAT(@@time_zone, DATABASE())"),
@@ -330,7 +330,7 @@ fn each_command_has_its_place(product: Product) {
         assert_eq!(conn.value(&format!("/* to replica1 */ {WHO}")), "replica1");
         assert_eq!(conn.value(&format!("/* to primary */ {WHO}")), "primary");
         assert_eq!(conn.value(&format!("/* to third */ {WHO}")), "replica2");
-        // The next one has none.
+        // The next statement has no place.
         assert_ne!(conn.value(WHO), "primary");
     }
 }
@@ -357,7 +357,7 @@ fn a_place_that_is_none_is_an_error(product: Product) {
         told.contains("sends this statement to cluster \"nowhere\""),
         "{told}"
     );
-    // Mistakes of the script's are as if its hook were not there.
+    // If a script makes a mistake, its hook is ignored.
     for (place, cause) in [
         ("word", "\"role=nobody\" is not understood"),
         ("key", "rolle is no part of a place"),

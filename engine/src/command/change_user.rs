@@ -436,7 +436,7 @@ impl PooledSession {
     }
 }
 
-/// What a session was before COM_CHANGE_USER, to be restored if the new login fails.
+/// The identity of a session before COM_CHANGE_USER, which is restored if the new login fails.
 struct SavedIdentity {
     routing: SavedRouting,
     account_login: AccountLogin,
@@ -444,7 +444,7 @@ struct SavedIdentity {
     sql_state: SavedSqlState,
 }
 
-/// How a successful change of user has ended.
+/// The result of a successful change of user.
 enum Changed {
     /// The session belongs to the new account, and is pooled.
     Here,

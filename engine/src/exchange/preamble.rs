@@ -45,7 +45,7 @@ pub(crate) struct Ask {
     pub packets: Vec<u8>,
 }
 
-/// What a statement of the preamble is for.
+/// The purpose of a statement of the preamble.
 pub(crate) enum PreamblePurpose {
     /// An answer that the session before may still ask for.
     Save(Question),

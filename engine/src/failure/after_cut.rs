@@ -12,7 +12,7 @@ use link::client_command::Incoming;
 use link::query_command::Arrived;
 use relay::outcome::{After, SessionError};
 
-/// What a command means to a transaction that was cut off.
+/// The effect of a command on a transaction that was cut off.
 enum CutTransactionEffect {
     /// The command ends it, or begins another one.
     Over,

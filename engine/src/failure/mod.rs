@@ -1,4 +1,4 @@
-//! What is done with a command when something breaks, or when a server refuses it.
+//! The treatment of a command when a connection breaks, or when a server refuses the command.
 
 pub(crate) mod after_cut;
 pub(crate) mod idle_transaction;

@@ -43,7 +43,7 @@ pub(crate) enum Outwaited {
     Told(After),
 }
 
-/// What a session had on the connection that it lost.
+/// The state that a session had on the connection that it lost.
 pub(crate) enum Bond {
     /// Nothing.
     None,

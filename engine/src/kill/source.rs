@@ -19,7 +19,7 @@ use link::query_command::QueryCommand;
 use relay::outcome::SessionError;
 use session::effect::Effect;
 
-/// What the proxy knows of the text.
+/// The proxy's knowledge of the text.
 pub(super) enum Prepares {
     Text(Vec<u8>),
     /// The server has to report what is wrong.

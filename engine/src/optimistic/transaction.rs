@@ -29,7 +29,7 @@ use registry::session_control::Ask;
 use relay::outcome::{After, SessionError};
 use sql::proxy_explain;
 
-/// What a command means to an optimistic transaction.
+/// The effect of a command on an optimistic transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptimisticTransactionEffect {
     /// None: no backend is asked.

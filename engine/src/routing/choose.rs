@@ -268,7 +268,7 @@ impl PooledSession {
     }
 }
 
-/// What a statement's backend is used for.
+/// Returns the use that a statement makes of its backend.
 fn use_of(facts: &Facts) -> Use {
     match route::needs_writable(facts) {
         true => Use::Writes,

@@ -69,7 +69,7 @@ impl<'a> RuleInput<'a> {
     }
 }
 
-/// What rules and hints have decided about a command.
+/// The decision of rules and hints about a command.
 pub(super) enum Ruled {
     /// The client has its reply.
     Answered(After),

@@ -21,7 +21,7 @@ use link::failure::{Failure, FailureKind};
 use link::query_command::Carries;
 use relay::outcome::{After, SessionError};
 
-/// What is done with a statement that is to be prepared.
+/// The treatment of a statement that the client prepares.
 pub(crate) enum Preparing {
     /// The client has its reply.
     Answered(After),

@@ -17,7 +17,7 @@ use link::failure::{Failure, FailureKind};
 use registry::session_control::Ask;
 use relay::outcome::SessionError;
 
-/// What ends a pooled session's wait for a command.
+/// The event that ends a pooled session's wait for a command.
 enum IdleEvent {
     Bytes,
     /// There is no memory for the frames that are kept packed.

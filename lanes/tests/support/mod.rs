@@ -20,7 +20,7 @@ use pool::LaneRequestId;
 use route::Backend;
 use stats::lane_counts::AllLaneCounts;
 
-/// How long statements of these dialogues usually take.
+/// The usual duration of a statement in these dialogues.
 pub const USUAL: Duration = Duration::from_millis(1);
 
 /// A pool, its lanes, and their figures.
@@ -58,7 +58,7 @@ impl Scene {
         (self.lanes.open(self.pool.sub_pool.id, held), db)
     }
 
-    /// A session whose client has so much room for its replies.
+    /// A session whose client has `room` bytes of buffer for replies.
     pub fn session_with(&self, room: usize) -> LaneSession {
         let (near, far) = self.pool.environment.client_ends(room);
         let request = LaneRequest::new(POOLED);
@@ -75,7 +75,7 @@ impl Scene {
         self.session_with(ROOM)
     }
 
-    /// How many lanes have stalled.
+    /// Returns the number of lanes that have stalled.
     pub fn stalled(&self) -> u64 {
         let sums = self.counts.sums();
         let stalled = sums.iter().find(|(name, ..)| *name == "stalled");
@@ -84,7 +84,7 @@ impl Scene {
 }
 
 impl LaneSession {
-    /// Has a text on the lane, if that takes it.
+    /// Submits a text to the lane; returns none if the lane does not take it.
     pub fn submit(&self, lane: &SharedLane, text: &str) -> Option<LaneRequestId> {
         self.load(lane, Load::Query(&query(text)))
     }
@@ -115,7 +115,7 @@ impl LaneSession {
     }
 }
 
-/// How a request has ended, in words.
+/// Returns the name of the end of a request.
 pub fn name(end: &LaneRequestEnd) -> &'static str {
     match end {
         LaneRequestEnd::Over(..) => "over",

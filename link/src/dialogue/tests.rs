@@ -1,4 +1,4 @@
-//! Scripted clients and backends on both ends of a dialogue.
+//! Authentication dialogues between a scripted client and a scripted backend.
 #![allow(clippy::unwrap_used)]
 
 use tokio::io::{DuplexStream, duplex};
@@ -8,7 +8,7 @@ use super::*;
 const SCRAMBLE: &[u8] = b"abcdefghijklmnopqrst";
 const PASSWORD: &[u8] = b"secret\0";
 
-/// Who speaks next, what is said. `*` stands for bytes that are looked at elsewhere.
+/// The next packet: its sender or receiver, and its bytes. `*` stands for bytes that another place checks.
 enum Line<'a> {
     Client(&'a [u8]),
     ToClient(&'a [u8]),
@@ -179,7 +179,7 @@ fn a_password_in_clear_is_encrypted_for_an_open_backend() {
                 PASSWORD
             );
             far_backend.write(OK).await.unwrap();
-            // The key was the proxy's business.
+            // The client does not see the exchange of the key.
             assert_eq!(far_client.read().await.unwrap(), OK);
         };
         let runtime = tokio::runtime::Builder::new_current_thread()

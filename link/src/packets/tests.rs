@@ -12,7 +12,7 @@ fn stream(bytes: &[u8]) -> (PacketStream<DuplexStream>, DuplexStream) {
     (near, far)
 }
 
-/// Runs a future that never waits.
+/// Runs a future that completes without waiting.
 fn futures_now<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread()
         .build()

@@ -9,7 +9,7 @@ use system::Threads;
 
 use super::*;
 
-/// Two bytes in front of each text are attributes.
+/// With query attributes, two bytes precede each text.
 const CAPABILITIES: Capabilities = Capabilities::QUERY_ATTRIBUTES;
 
 fn without_threads() -> TextReader {
@@ -24,7 +24,7 @@ fn query(text: &[u8]) -> QueryCommand {
     decoded.ok().unwrap()
 }
 
-/// A statement that is followed by so many spaces.
+/// A statement followed by this number of spaces.
 fn long_text(blanks: usize) -> Vec<u8> {
     format!("UPDATE t SET a = 1{}", " ".repeat(blanks)).into_bytes()
 }

@@ -26,7 +26,7 @@ async fn is_read_by(reader: &TextReader) {
     assert_eq!(bytes.as_ptr(), address, "they are not copied");
 }
 
-/// A reader whose thread begins when the test lets it: the first one.
+/// A reader whose first thread starts only when the test lets it.
 fn held_back() -> (TextReader, mpsc::Receiver<Work>) {
     let (work, works) = mpsc::channel();
     let threads = Threads::new(move |_, started| {

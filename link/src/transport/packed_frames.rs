@@ -143,7 +143,7 @@ impl DeclaredLengths {
 mod tests {
     use super::*;
 
-    /// Five bytes as they are; none; three that would be 70,000.
+    /// Three frames: five bytes uncompressed, an empty frame, and three bytes that claim to unpack to 70,000.
     const FRAMES: &[u8] = b"\x05\0\0\0\0\0\0plain\0\0\0\x01\0\0\0\x03\0\0\x02\x70\x11\x01xyz";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Transports of every kind over socket pairs: the same bytes, flushed when asked, bounded always.
+//! Transports of every kind over socket pairs: they carry the same bytes, flush on request, and bound their memory.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn sockets() -> (Socket, Socket) {
     (Socket::Unix(near), Socket::Unix(far))
 }
 
-/// A client's transport to a server and the server's to it.
+/// The two connected transports of a client and a server.
 async fn pair(kind: Kind) -> (Transport, Transport) {
     let (near, far) = sockets();
     let (mut client, mut server) = (Transport::from(near), Transport::from(far));
@@ -80,7 +80,7 @@ fn client_tls() -> (TlsConnector, ServerName<'static>) {
     (tls.connector(), tls.server_name("db1").unwrap())
 }
 
-/// Half of it compresses, half does not.
+/// Bytes of which one half is compressible and the other half is not.
 fn sample(length: usize) -> Vec<u8> {
     let noise = std::iter::successors(Some(2_463_534_242_u32), |&seed| {
         let seed = seed ^ (seed << 13);
@@ -96,7 +96,7 @@ fn sample(length: usize) -> Vec<u8> {
     runs.collect()
 }
 
-/// The first poll's answer, when that is all we want to know.
+/// Polls once and returns the result.
 async fn poll_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
     std::future::poll_fn(|context| Poll::Ready(poll(context))).await
 }
@@ -164,7 +164,7 @@ async fn a_reader_that_stops_stops_the_writer() {
             }
             assert!(taken < 32 * 1024 * 1024, "{kind:?} takes without end");
         }
-        // And goes on when the reader does, without having lost a byte.
+        // The writer continues when the reader does, and no byte is lost.
         let finishing = async {
             client.flush().await.unwrap();
             client.shutdown().await.unwrap();
@@ -282,7 +282,7 @@ async fn corrupt_frames_are_called_so() {
 #[tokio::test]
 async fn a_client_that_closes_without_tls_farewell_has_ended_all_the_same() {
     let (mut client, mut server) = pair(KINDS[3]).await;
-    // It has read all that came: closing otherwise would be a reset.
+    // The client reads all bytes first, because closing with unread bytes would be a reset.
     server.write_all(b"!").await.unwrap();
     client.read_u8().await.unwrap();
     client.abort();
@@ -325,7 +325,7 @@ async fn an_aborted_tcp_connection_is_reset_through_every_layer() {
             client = client.compress(Codec::new(algorithm, 3, Remote::Backend), b"");
         }
         client.abort();
-        // The TLS server's session tickets may still be on their way: read until it is told.
+        // The TLS server's session tickets may still arrive: read until the reset is reported.
         let error = server.read_to_end(&mut Vec::new()).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "{kind:?}");
     }
@@ -349,7 +349,7 @@ async fn frames_stay_packed_until_they_have_the_wanted_bytes() {
     let mut buffer = [0; 1024];
     let mut room = ReadBuf::new(&mut buffer);
     client.write_all(all_but_one_byte).await.unwrap();
-    // Frames are there, and nothing is read of them.
+    // Frames have arrived, and none is unpacked.
     while server.held_bytes() == 0 {
         let read = poll_once(|it| server.poll_read_wanting(wanted, it, &mut room)).await;
         assert!(read.is_pending());

@@ -33,7 +33,7 @@ struct UnpackQueue {
     waiting: RefCell<VecDeque<Weak<Waiter>>>,
     /// The servers of the queue that found it empty.
     idle_servers: RefCell<Vec<Waker>>,
-    /// How many tasks serve the queue: none if the thread is no worker's, several if workers share a thread.
+    /// The number of tasks that serve the queue: none if the thread belongs to no worker, several if workers share it.
     servers: Cell<usize>,
 }
 

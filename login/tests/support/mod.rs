@@ -1,4 +1,4 @@
-//! What scripted clients say in a login, and what a failed one tells them.
+//! Login packets of scripted clients, and the error that a failed login sends them.
 
 use auth::{Challenge, Channel, Credential, Password, Privacy};
 use dialogues::peer::{CAPABILITIES, Peer};
@@ -31,12 +31,12 @@ pub fn encoded(response: &HandshakeResponse<'_>) -> Vec<u8> {
     payload
 }
 
-/// What proves a password to a greeting.
+/// Returns the proof of a password for a greeting.
 pub fn proof(greeting: &Greeting, password: &str) -> Vec<u8> {
     answer(&Challenge::greeted(greeting), password)
 }
 
-/// What proves a password to a request to switch the plugin.
+/// Returns the proof of a password for a request to switch the plugin.
 pub fn switched_proof(request: &[u8], password: &str) -> Vec<u8> {
     let Ok(AuthPacket::Switch { plugin, data }) = AuthPacket::decode(request) else {
         panic!("no request to switch the plugin, but {request:?}");
@@ -50,7 +50,7 @@ fn answer(challenge: &Challenge, password: &str) -> Vec<u8> {
     challenge.answer(&credential, channel).unwrap().to_vec()
 }
 
-/// Hears the greeting and claims to be a user with this password; an empty one is none.
+/// Receives the greeting and logs in as a user with this password; empty means no password.
 pub async fn claim(client: &mut Peer, user: &str, password: &str) {
     let greeting = client.receive_greeting().await;
     let proof = match password {
@@ -61,7 +61,7 @@ pub async fn claim(client: &mut Peer, user: &str, password: &str) {
     client.send_payload(&response).await;
 }
 
-/// The number and the text that a client is told that has named its capabilities.
+/// Returns the error number and text for a client that has sent its capabilities.
 pub fn told(failure: &Failure) -> (u16, String) {
     let payload = failure.err_payload(true).unwrap();
     let err = ErrPacket::decode(&payload).unwrap();

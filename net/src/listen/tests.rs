@@ -19,7 +19,7 @@ fn listen(endpoint: &Endpoint) -> Listener {
     Listener::bind(endpoint, ListenOptions::default()).unwrap()
 }
 
-/// Accepts here, serves on another thread with a reactor of its own.
+/// Accepts a connection on this thread, and serves it on another thread with its own reactor.
 async fn says_hello_from_another_thread(listener: &Listener) {
     let mut client = Socket::connect(listener.endpoint(), TIMEOUT).await.unwrap();
     let accepted = listener.accept().await.unwrap();

@@ -1,4 +1,4 @@
-//! Headers are read to the byte, at every cut, and what is none is refused at its first odd byte.
+//! Headers are read completely, in any pieces; other bytes are refused at the first byte that does not fit.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn v2_raw(version_command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
     [&SIGNATURE[..], &preamble, rest].concat()
 }
 
-/// Headers of every kind with what they say.
+/// Headers of every kind, each with its decoded form.
 fn samples() -> Vec<(Vec<u8>, Header)> {
     let v4 = proxied("192.0.2.7:51000", "198.51.100.1:4040");
     let v6 = proxied("[2001:db8::7]:51000", "[2001:db8::1]:4040");

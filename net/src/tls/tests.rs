@@ -19,7 +19,7 @@ use super::provider::provider;
 use super::verify::{Authority, NameCheck};
 use super::*;
 
-/// An authority and a folder for its files, of which `ca.pem` is its certificate.
+/// A certificate authority, and a folder for its files. `ca.pem` is the authority's certificate.
 struct Ca {
     folder: TempDir,
     issuer: Issuer<'static, KeyPair>,
@@ -129,7 +129,7 @@ async fn exchange(opening: impl Future<Output = io::Result<TlsStream<Socket>>>) 
     ping.await.map_err(|error| explain(&error))
 }
 
-/// What the client says about this server.
+/// Whether the client accepts this server, or else its error.
 async fn verdict(server: &ServerTls, client: &ClientTls, host: &str) -> Result<(), String> {
     handshake(server, client, host).await.1.map(drop)
 }
@@ -263,7 +263,7 @@ async fn a_self_signed_certificate_may_be_the_ca_file_itself() {
     let ca = Ca::new();
     let key = KeyPair::generate().unwrap();
     let mut authority = params("db1", &["db1"]);
-    // As `openssl req -x509` makes them.
+    // `openssl req -x509` makes certificates like this one.
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     for params in [authority, params("db1", &["db1"])] {
         let certificate = params.self_signed(&key).unwrap().pem();
@@ -298,7 +298,7 @@ async fn an_expired_certificate_is_called_so() {
     assert_eq!(verdict(&server, &client, "db1").await, expected);
 }
 
-/// Made with `openssl x509 -req` without extensions; the second is the authority's.
+/// Made with `openssl x509 -req` without extensions; the second certificate is the authority's.
 const VERSION_1: &str = "-----BEGIN CERTIFICATE-----
 MIIBHjCBxQIBATAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBF2MSB0ZXN0IGF1dGhv
 cml0eTAgFw0yNjExMjAxNDQzNDNaGA8yMTI2MTAyNzE0NDM0M1owGTEXMBUGA1UE
@@ -401,7 +401,7 @@ async fn shown_by(server: &ServerTls) -> Option<String> {
     handshake(server, &client, "db1").await.1.unwrap().subject
 }
 
-/// Replaces a file as careful tools do, so that its inode changes even within one clock tick.
+/// Replaces a file by a rename, so that its inode changes even within one clock tick.
 fn replace(path: &Path, text: &str) {
     let new = path.with_extension("new");
     fs::write(&new, text).unwrap();
@@ -494,7 +494,7 @@ fn faulty_files_are_named_with_the_reason() {
     assert!(fault(&without_certificate).contains("no certificate in PEM format"));
 }
 
-/// The bytes with which a TLS client begins.
+/// The first bytes of a TLS client.
 async fn client_hello(client: &ClientTls) -> (Vec<u8>, Socket, impl Future<Output = Outcome>) {
     let (mut near, far) = UnixStream::pair().unwrap();
     let connector = client.connector();
@@ -525,7 +525,7 @@ async fn bytes_read_ahead_are_part_of_the_handshake() {
         let serving = exchange(accept(&acceptor, Socket::Unix(near), ahead));
         let relaying = async move {
             relay.write_all(&rest).await.unwrap();
-            // Ends with an error or an end when both have what they want.
+            // The copy ends with an error or at the end of the stream when both sides are done.
             let _ = tokio::io::copy_bidirectional(&mut relay, &mut socket).await;
         };
         let (serving, asking, ()) = tokio::join!(serving, asking, relaying);

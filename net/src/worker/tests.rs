@@ -1,4 +1,4 @@
-//! Workers are given sessions fairly, end cleanly, and tell when they do not.
+//! Workers get sessions fairly, end cleanly, and report errors.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::HashMap;

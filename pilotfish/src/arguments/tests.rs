@@ -1,4 +1,4 @@
-//! What the command line comes to.
+//! The result of parsing the command line.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -291,7 +291,7 @@ fn pool_and_accounts_are_set_by_options_too() {
     assert!(config.accounts.learn);
 }
 
-/// The file that is installed with the service, and what it shows commented out.
+/// The configuration file that is installed with the service, as it is and with its commented-out settings.
 #[test]
 fn the_packaged_file_has_no_fault() {
     let packaged = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/pilotfish.toml");
@@ -421,7 +421,7 @@ fn arguments_after_a_script_belong_to_the_script() {
     assert_eq!(check.words, ["x.lua", "y.lua"]);
 }
 
-/// Each command has a help with an example and its exit codes, and completions and man pages are made of all of them.
+/// Each command has a help with an example and its exit codes, and completions and man pages have all commands.
 #[test]
 fn commands_for_a_proxy_that_runs_have_an_example_in_their_help() {
     let names = [

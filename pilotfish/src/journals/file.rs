@@ -55,7 +55,7 @@ impl LogFile {
     }
 
     fn try_append(&mut self, entries: &[u8]) -> io::Result<()> {
-        // If the file was moved, or its folder is gone, nobody would read what is written to it.
+        // If the file was moved or its folder was deleted, entries in the open file would not be at `path`.
         let is_there = |open: &Open| identity(&self.path).is_some_and(|it| it == open.identity);
         self.open.take_if(|open| !is_there(open));
         let mut open = match self.open.take() {

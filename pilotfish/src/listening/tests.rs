@@ -1,4 +1,4 @@
-//! Which listener a client came through, on loopback ports that the kernel chooses.
+//! The listener through which a client connected, on loopback ports that the kernel chooses.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use config::{ListenerConfig, RoutingOverride, SessionMode};
 
 use super::*;
 
-/// A socket as a service manager would hand it over.
+/// A socket as a service manager passes it to the proxy.
 fn socket(address: &str) -> (Listener, SocketAddr) {
     let endpoint = Endpoint::Tcp(address.parse().unwrap());
     let listener = Listener::bind(&endpoint, ListenOptions::default()).unwrap();
@@ -57,7 +57,7 @@ async fn a_client_brings_the_mode_of_the_listener_it_came_through() {
 
 #[tokio::test]
 async fn all_that_is_configured_is_bound() {
-    // Ports that were free a moment ago.
+    // Ports that were free when the test started.
     let free = || socket("127.0.0.1:0").1;
     let (first, second) = (free(), free());
     let folder = tempfile::tempdir().unwrap();

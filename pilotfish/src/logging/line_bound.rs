@@ -250,10 +250,10 @@ mod tests {
                 .collect()
         };
         assert_eq!(told(&bound), [10_000]);
-        // The line goes on in the next second, and is reported again.
+        // In the next second the line occurs again, and is reported again.
         assert!(!bound.admits(line("a", "down"), ""));
         assert_eq!(told(&bound), [1]);
-        // After a second without the line, it is written at once.
+        // After a second without the line, its next occurrence is written at once.
         assert!(told(&bound).is_empty());
         assert!(bound.admits(line("a", "down"), ""));
     }

@@ -18,7 +18,7 @@ fn sample(screen: usize, at: Instant, statements: u64, rows: &[&[&str]]) -> Samp
     }
 }
 
-/// Two looks at two backends, a second apart.
+/// Figures from two readings of two backends, with one second between them.
 fn figures() -> Figures {
     let mut figures = Figures::new();
     let start = Instant::now();
@@ -44,7 +44,7 @@ fn drawn(figures: &Figures) -> Vec<String> {
     drawn_on(140, figures)
 }
 
-/// The lines of a terminal that is so wide.
+/// The lines of a terminal that is `width` columns wide.
 fn drawn_on(width: u16, figures: &Figures) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, 12)).unwrap();
     terminal
@@ -114,14 +114,14 @@ fn keys_sort_filter_and_turn() {
     assert_eq!((figures.rows.len(), figures.marked), (2, 1));
     press(&mut figures, KeyCode::Char('3'));
     assert_eq!(figures.screen().name, "Sessions");
-    // Rows of another screen are not shown under its titles.
+    // Rows of another screen are not shown under this screen's titles.
     assert!(figures.rows.is_empty());
     press(&mut figures, KeyCode::Char('9'));
     press(&mut figures, KeyCode::BackTab);
     assert_eq!(figures.screen().name, "Digests");
     press(&mut figures, KeyCode::Left);
     press(&mut figures, KeyCode::Left);
-    // The column without a title is no one's to sort by.
+    // The column without a title cannot be the sort column.
     assert_ne!(figures.sort[1].0, 0);
     assert_eq!(press(&mut figures, KeyCode::Char('q')), Then::Quit);
     let interrupt = pressed(&mut figures, KeyCode::Char('c'), KeyModifiers::CONTROL);

@@ -144,7 +144,7 @@ impl Climb {
 mod tests {
     use super::*;
 
-    /// Where the search ends for a server with this throughput by statements at once, with noise of so many percent.
+    /// The mean limit at the end of the search, for a throughput by running statements. `noise` is a ratio.
     fn settled(throughput: impl Fn(f64) -> f64, noise: f64) -> f64 {
         let mut climb = Climb::new(2, 1000);
         let mut chance = 7u64;
@@ -165,7 +165,7 @@ mod tests {
         sum / f64::from(looks / 2)
     }
 
-    /// One that does `cores` at once, and loses some for each that it has beyond them.
+    /// The throughput of a server that runs `cores` statements at once, and loses some for each statement above that.
     fn server(cores: f64, loss: f64) -> impl Fn(f64) -> f64 {
         move |running| 10_000.0 * running.min(cores) / (1.0 + loss * (running - cores).max(0.0))
     }

@@ -15,7 +15,7 @@ fn limit(limit: u32) -> AdaptiveLimit<char> {
     AdaptiveLimit::new(bounds(limit))
 }
 
-/// Those whose turn it is.
+/// The waiters that are admitted.
 fn admitted(limit: &AdaptiveLimit<char>) -> Vec<(char, Span)> {
     let mut all = Vec::new();
     limit.admit(|waiter, span| {
@@ -44,7 +44,7 @@ fn a_statement_above_the_limit_waits_in_the_queue() {
     }
     assert_eq!(admitted(&limit), []);
     assert_eq!(ended(&limit, first), "a");
-    // Nobody goes before those in the queue.
+    // No statement overtakes the queue.
     assert!(limit.begin().is_none());
     assert_eq!(ended(&limit, second), "b");
     let figures = limit.figures();
@@ -99,14 +99,14 @@ fn a_long_statement_does_not_count_for_the_limit() {
     let _ = limit.join_queue('a');
     limit.update(SPAN * 2);
     assert_eq!(admitted(&limit), []);
-    // Too early for another look.
+    // It is too early for another check.
     limit.update(SPAN * 2 + SPAN / 2);
     assert_eq!(admitted(&limit), []);
     limit.update(SPAN * 3);
     let admitted = admitted(&limit);
     assert_eq!(admitted.len(), 1);
     let _ = limit.join_queue('b');
-    // It was not counted any more, so nobody has its place.
+    // The long statement was not counted any more, so its end admits no waiter.
     assert_eq!(ended(&limit, long), "");
     assert_eq!(ended(&limit, admitted[0].1), "b");
 }
@@ -122,7 +122,8 @@ fn other_bounds_hold_at_once() {
 }
 
 proptest! {
-    /// Whatever is begun, ended, and left: never more than the limit are admitted, all that wait are served, and in the end nothing is counted.
+    /// Random begins, ends and departures: at most the limit runs, every waiter is served, and at the end no statement
+    /// is counted.
     #[test]
     fn all_that_wait_have_their_turn(places in 1u32..5, steps in prop::collection::vec((0u8..4, 0usize..8), 0..200)) {
         let limit: AdaptiveLimit<usize> = AdaptiveLimit::new(bounds(places));
@@ -149,7 +150,7 @@ proptest! {
                 _ => {}
             }
             for (waiter, span) in called {
-                // The first to come is the first to go.
+                // Waiters are admitted in order of arrival.
                 prop_assert_eq!(waiting.remove(0).0, waiter);
                 running.push(span);
             }

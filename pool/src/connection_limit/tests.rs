@@ -1,4 +1,4 @@
-//! Who gets the last place, and what the others are asked for.
+//! Which waiter gets the last connection, and what the other holders are asked to give up.
 
 use super::*;
 use std::sync::atomic::AtomicUsize;
@@ -210,8 +210,8 @@ fn connections_from_before_a_bound_stay_until_they_are_released() {
 }
 
 proptest::proptest! {
-    /// Random takes and returns of three accounts of two keys each: the limit holds, a bounded account gets nothing
-    /// beyond its bound, and one that is not bounded gets whatever is free.
+    /// Random acquires and releases of three accounts with two keys each: the limit holds, a bounded account gets no
+    /// connection above its bound, and an account without a bound gets any free connection.
     #[test]
     fn bounds_hold_in_every_order_of_acquire_and_release(
         steps in proptest::collection::vec((0usize..6, 0u8..5), 1..200),

@@ -1,4 +1,4 @@
-//! A backend leaves and returns.
+//! A backend goes down or is removed, and returns.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::*;
 
 const S: Duration = Duration::from_secs(1);
 
-/// Backend and account.
+/// The backend and the account.
 type Key = (u8, &'static str);
 type TestPool = Pool<Key, u32, char>;
 

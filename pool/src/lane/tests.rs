@@ -16,17 +16,17 @@ enum Event {
     Board {
         habit_ms: u8,
     },
-    /// All that have boarded are sent.
+    /// The queued requests are sent.
     Departs,
-    /// Some of the head's reply comes, and none of it is the end.
+    /// A part of the head's reply arrives, without its end.
     Begins,
-    /// All of it has come.
+    /// The head's reply is complete.
     Ends,
-    /// One of those who ever boarded leaves.
+    /// One of the requests so far is withdrawn.
     Leave {
         which: usize,
     },
-    /// Time passes, and it is looked whether the head takes too long.
+    /// Time passes, and the lane checks whether the head takes too long.
     Look {
         after_ms: u8,
     },
@@ -59,9 +59,9 @@ enum Fate {
 
 #[derive(Default)]
 struct Model {
-    /// What the server has been sent and not answered whole, and behind it what it will be sent.
+    /// The requests that were sent and not completely answered; after them the requests not sent yet.
     wire: VecDeque<u32>,
-    /// When they were sent, those that were.
+    /// The time at which each request was sent.
     sent_at: HashMap<u32, Duration>,
     has_started: bool,
     seats: HashMap<u32, LaneRequestId>,
@@ -191,7 +191,7 @@ proptest! {
             prop_assert_eq!(lane.waiting(), wanted);
             prop_assert_eq!(lane.depth(), model.wire.len());
         }
-        // What is left is answered in its order.
+        // The remaining requests are answered in order.
         while let Some(Ended { request, .. }) = lane.ends(now) {
             let first = model.wire.pop_front().expect("it is on the wire");
             if let Some(request) = request {
@@ -212,16 +212,16 @@ fn a_head_is_overdue_if_it_delays_others_for_many_times_its_usual_duration() {
     let mut lane: Lane<u32, ()> = Lane::default();
     lane.submit(1, (), MS).unwrap();
     let late = MS * 16;
-    // It has not been sent.
+    // The head has not been sent.
     assert!(!lane.takes_too_long(late));
     assert!(lane.departs(Duration::ZERO));
-    // Nobody waits behind it.
+    // No request waits behind the head.
     assert!(lane.takes_too_long(late) && !lane.is_overdue(late));
     lane.submit(2, (), MS).unwrap();
     assert!(!lane.departs(MS));
     assert!(!lane.is_overdue(late - MS));
     assert!(lane.is_overdue(late));
-    // The next head begins anew.
+    // The time of the next head starts again.
     lane.ends(late);
     lane.submit(3, (), MS).unwrap();
     lane.departs(late);
@@ -238,7 +238,7 @@ fn an_overdue_head_of_a_withdrawn_request_is_abandoned() {
     lane.leave(request_id).unwrap();
     assert!(!lane.abandons_head(late - MS));
     assert!(lane.abandons_head(late));
-    // Not at each look, but again after as long, should the kill have been lost.
+    // Not at each check, but again after the same time, because the kill may have been lost.
     assert!(!lane.abandons_head(late + MS));
     assert!(lane.abandons_head(late * 2));
     lane.ends(late * 2);
@@ -286,7 +286,7 @@ fn lanes_are_as_deep_as_makes_statements_cheaper() {
     let mut depth = Depth::default();
     let first = depth.wanted();
     assert!(first >= 2);
-    // Ever cheaper up to eight, and no cheaper beyond.
+    // Statements become cheaper up to a depth of eight, and not beyond.
     for (deep, microseconds) in [(1, 40), (2, 34), (4, 28), (8, 20), (16, 20), (32, 20)] {
         for _ in 0..100 {
             depth.note(deep, 1, Duration::from_micros(microseconds));
@@ -294,7 +294,7 @@ fn lanes_are_as_deep_as_makes_statements_cheaper() {
     }
     assert_eq!(depth.wanted(), 16);
     assert!(depth.most() >= depth.wanted());
-    // No replies tell nothing.
+    // A measurement without replies changes nothing.
     let before = depth.wanted();
     depth.note(1, 0, Duration::from_nanos(1));
     assert_eq!(depth.wanted(), before);

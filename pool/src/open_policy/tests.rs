@@ -1,4 +1,4 @@
-//! Who finds none idle: one more is opened, or one that comes back is waited for.
+//! Requests that find no idle connection: the pool opens one, or they wait for a release.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::*;
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
 
-/// How long each opening takes here.
+/// The duration of each opening in these tests.
 const OPENING: Duration = Duration::from_millis(4);
 
 type TestPool = Pool<(), u32, char>;
@@ -42,7 +42,7 @@ fn wait(pool: &mut TestPool, waiter: char, now: Duration) -> Ticket {
     }
 }
 
-/// One that is lent since `now`, and took [`OPENING`] to open.
+/// A connection that is leased since `now`, and took [`OPENING`] to open.
 fn leased(pool: &mut TestPool, now: Duration) -> Lease {
     match check_out(pool, '-', Duration::ZERO, now - OPENING) {
         Verdict::Open(permit) => pool.opened(permit, now),
@@ -50,7 +50,7 @@ fn leased(pool: &mut TestPool, now: Duration) -> Lease {
     }
 }
 
-/// Who is woken with permits.
+/// The waiters that are woken with permits.
 fn woken(pool: &mut TestPool, now: Duration) -> (String, Vec<OpeningPermit>) {
     let permits = pool.tick(now).into_iter().map(|action| match action {
         Action::Wake(Wake {

@@ -1,4 +1,4 @@
-//! Checking out and giving back, one key.
+//! Acquire and release for one key.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn at_most(connections_max: u32) -> Limits {
     }
 }
 
-/// A session that wants state 0 and waits 10 s.
+/// A request for state 0 that waits up to 10 s.
 fn wish(waiter: char) -> Wish<impl FnMut(&Conn) -> u32, impl FnOnce() -> char> {
     Wish {
         distance: |(_, state): &Conn| *state,
@@ -59,7 +59,7 @@ fn wait(pool: &mut TestPool, waiter: char, now: Duration) -> Ticket {
     }
 }
 
-/// Idle connections of these states, used in this order, a second apart.
+/// Makes idle connections with these states, used in this order, one second apart.
 fn idle(pool: &mut TestPool, states: &[u32]) {
     let leases: Vec<_> = states.iter().map(|_| open(pool, S)).collect();
     for (number, (lease, state)) in (0..).zip(leases.into_iter().zip(states)) {
@@ -79,7 +79,7 @@ fn taken(verdict: Verdict<Conn>) -> (Conn, Lease) {
     }
 }
 
-/// The one waiter that is woken, with a permit.
+/// The only waiter that is woken, with its permit.
 fn woken(mut wakes: Vec<Wake<Conn, char>>) -> (char, OpeningPermit) {
     assert_eq!(wakes.len(), 1, "one place, one waiter");
     match wakes.remove(0) {

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(statements.long_data_bytes(), 6);
         let fault = LongDataFault::TooLong { bytes_max: 10 };
         assert_eq!(statements.take_long_data(two), Err(fault));
-        // As on the servers, until it is reset.
+        // As on the servers, the error stays until the statement is reset.
         assert_eq!(statements.take_long_data(two), Err(fault));
         statements.reset(two);
         assert_eq!(statements.take_long_data(two), Ok(LongData::default()));

@@ -209,7 +209,7 @@ impl<S: Clone + Eq + Hash> Prepared<S> {
 mod tests {
     use super::*;
 
-    /// Prepares and executes a statement as a connection would; returns what was closed.
+    /// Prepares and executes a statement as a connection would; returns the id of the statement that was closed.
     fn run(prepared: &mut Prepared<char>, statement: char) -> Option<BackendStatementId> {
         let closed = match prepared.begin(&statement) {
             Lookup::Prepared(_) => None,

@@ -1,4 +1,4 @@
-//! What is due, and when.
+//! Actions of the tick, and their times.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn wait(pool: &mut TestPool, key: char, waiter: char, now: Duration) -> Ticket {
     }
 }
 
-/// Connections 0, 1, 2 …, given back in this order.
+/// Makes idle connections 0, 1, 2 …, released in this order.
 fn idle(pool: &mut TestPool, key: char, count: u32, now: Duration) {
     let leases: Vec<_> = (0..count).map(|_| open(pool, key, now)).collect();
     for (number, lease) in (0..).zip(leases) {
@@ -77,7 +77,7 @@ fn idle(pool: &mut TestPool, key: char, count: u32, now: Duration) {
     }
 }
 
-/// Actions as words, and done where the pool wants to learn of them.
+/// Returns the actions as words, and reports their completion to the pool if it expects that.
 fn done(pool: &mut TestPool, actions: Due, now: Duration) -> Vec<String> {
     let mut words = Vec::new();
     for action in actions {

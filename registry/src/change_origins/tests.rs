@@ -62,7 +62,7 @@ fn sessions_that_share_a_connection_are_distinguished_by_their_statements() {
     let of = |text| user_of(&origins, text, 101);
     assert_eq!(of("ALTER TABLE t ADD a INT").as_deref(), Some("ann"));
     assert_eq!(of("ALTER TABLE t ADD b INT").as_deref(), Some("bob"));
-    // In words of the server's own it may have been either; of another kind it was neither.
+    // A text rewritten by the server fits both statements; a text of another kind fits none.
     assert_eq!(of("ALTER TABLE `t` ADD `b` INT"), None);
     assert_eq!(of("DROP TABLE t"), None);
     send(&origins, "DROP TABLE t, u", 101, "cat");
@@ -77,7 +77,7 @@ fn sessions_that_share_a_connection_are_distinguished_by_their_statements() {
         "dan",
     );
     assert_eq!(of("CREATE TABLE b (n INT)").as_deref(), Some("dan"));
-    // The connection has had other sessions since.
+    // Other sessions have used the connection since.
     assert_eq!(user_of(&origins, "ALTER TABLE t ADD a INT", 200), None);
 }
 
@@ -100,7 +100,7 @@ fn a_session_with_a_connection_of_its_own_sends_all_that_comes_from_there() {
         user_of(&origins, "DROP TABLE t", 90).as_deref(),
         Some("before")
     );
-    // A statement is told by its text, even if the connection has become another session's at once.
+    // The text identifies the statement, even if another session has taken the connection immediately.
     let bob = session("bob", tcp());
     origins.note_session(Some(THREAD), || seconds(92), Some(&bob));
     assert_eq!(

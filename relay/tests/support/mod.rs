@@ -1,4 +1,4 @@
-//! A relayed session behind its login, with a script on each side.
+//! A relayed session after its login, with a script on each side.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,16 +34,16 @@ use wire::column::{ColumnDefinition, ColumnType};
 use wire::result::put_text_result;
 use wire::{Greeting, StatusFlags};
 
-/// The id of every session's connection at its backend.
+/// The thread id of each session's connection on the backend.
 pub const THREAD_ID: u32 = 17;
 
-/// What sessions need, and where they lead.
+/// The environment of the sessions.
 pub struct World {
     pub environment: Environment,
     pub relay: Rc<RelayEnv>,
 }
 
-/// A session that begins, its two scripts, and what is asked of it.
+/// A session that begins, the ends for its two scripts, and its registration.
 pub struct Stage {
     pub session: Box<RelayedSession>,
     pub app: Peer,
@@ -90,7 +90,7 @@ impl World {
         Arc::clone(&topology.backends[0])
     }
 
-    /// What one session has from its beginning.
+    /// The registration of a new session.
     pub fn register(&self) -> Registered {
         let registered = self.relay.sessions.register();
         registered.control.introduce(SessionInfo {
@@ -108,7 +108,7 @@ impl World {
         registered
     }
 
-    /// A session between two login's ends, with so much room on the way to its client.
+    /// A session after its login, with `room` bytes of buffer towards the client.
     pub fn stage_with(&self, greeting: Greeting, room: usize) -> Stage {
         let (near_app, app) = self.environment.client_ends(room);
         let (near_db, db) = End::pair(client_address(), client_address(), ROOM);
@@ -150,7 +150,7 @@ fn begin(
     RelayedSession::begin(context, stream(client), greeted, agreement(), permit).unwrap()
 }
 
-/// A backend that has greeted, and let a client in.
+/// A backend that has greeted and admitted a client.
 pub fn greeted(world: &World, stream: PacketStream, greeting: Greeting) -> Greeted {
     let backend = world.backend();
     Greeted {
@@ -178,12 +178,12 @@ pub fn agreement() -> Agreement {
     }
 }
 
-/// How a session has ended. Both its connections are closed then.
+/// Runs a session and returns how it ended. Both of its connections are closed then.
 pub async fn run(session: Box<RelayedSession>, world: &World) -> Result<SessionEnd, Failure> {
     session.run(&world.relay).await
 }
 
-/// A result of one column and so many rows, in packets from sequence id 1 on.
+/// A result of one column and this number of rows, in packets from sequence id 1 on.
 pub fn result(rows: usize, value: &[u8]) -> Vec<u8> {
     let mut packets = Vec::new();
     let column = ColumnDefinition::new(b"it", ColumnType::VAR_STRING, 45, 64);

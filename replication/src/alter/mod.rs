@@ -330,7 +330,7 @@ mod tests {
         let script = migration(&definition(1), &definition(5));
         let expected = "USE `shop`;\nALTER SEQUENCE `s` start with 1 minvalue 1 maxvalue 99 increment by 5 nocache nocycle;\n";
         assert!(script.contains(expected), "{script}");
-        // A history of an earlier version knows the sequence as a table.
+        // A history of an earlier version has the sequence's definition as a table.
         let old = [object(
             "sequence",
             "s",

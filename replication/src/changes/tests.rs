@@ -1,4 +1,4 @@
-//! Changes of captured logs: each is told, in order, and again from each position on. Columns by the schema history.
+//! Changes of captured logs: each one comes in order, and again from each position. Columns by the schema history.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Captured {
         self.store.note(NAME, &[observed], 0).unwrap();
     }
 
-    /// All changes from a position on, and the error that ends them.
+    /// All changes after a position, and the error that ends them.
     fn read(&self, start: &ChangeStart, tables: &[&str]) -> (Vec<Told>, Option<ChangeError>) {
         let tables: Vec<_> = tables.iter().map(|it| (*it).to_owned()).collect();
         let mut reader = ChangeReader::begin(&self.source, start, &tables).unwrap();
@@ -142,7 +142,7 @@ fn of_table<'a>(told: &'a [Told], table: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Captures with all metadata, and with compression.
+/// Captures with full metadata, and with compression.
 const WHOLE: [(&str, u32); 6] = [
     ("mariadb-10.11", 1),
     ("mariadb-11.8", 1),
@@ -163,7 +163,7 @@ fn a_reader_that_comes_again_at_any_position_gets_the_rest_in_order_and_nothing_
             let (rest, _) = captured.read(&ChangeStart::Behind(position.clone()), &[]);
             let first = all.len() - rest.len();
             assert!(first <= index + 1, "{server} {number}: {index}");
-            // A transaction is told again as a whole, or not at all.
+            // A transaction is repeated as a whole, or not at all.
             let has_ended = all.get(index + 1).is_none_or(|(next, _)| {
                 next["transaction"]["id"] != all[index].0["transaction"]["id"]
             });
@@ -296,7 +296,7 @@ fn unnamed_columns_get_names_from_the_history_or_are_left_out() {
         .collect();
     let definition =
         format!("CREATE TABLE `numbers` (\n `id` int(11) NOT NULL{columns}\n) ENGINE=InnoDB");
-    // A definition that does not fit is none.
+    // A definition whose columns do not fit the event is not used.
     captured.define("numbers", &definition.replace("year(4)", "date"));
     let (_, error) = captured.read(&ChangeStart::Oldest, wanted);
     assert!(
@@ -315,7 +315,7 @@ fn unnamed_columns_get_names_from_the_history_or_are_left_out() {
         signed,
         [-128, -32_768, -8_388_608, -2_147_483_648, i64::MIN]
     );
-    // A minimal image has the key before, and what has changed behind it.
+    // A minimal image has the key before the change, and the changed columns after it.
     assert_eq!(rows[1]["before"], json!({"id": 1}));
     assert_eq!(rows[1]["after"], json!({"id": 1, "a": -1, "b": 255}));
 }
@@ -346,7 +346,7 @@ fn a_definition_is_that_of_the_position() {
         (5, text("second"), "ALTER TABLE a ADD b INT"),
         (9, Definition::Gone, "DROP TABLE a"),
         (12, text("third"), "CREATE TABLE a (b INT)"),
-        // The server was asked about the third when this had been done, too.
+        // The server gave the third definition after this change had taken place, too.
         (15, text("third"), "ALTER TABLE a CHANGE b c INT"),
         (17, text("third"), "ALTER TABLE a FORCE"),
     ] {
@@ -399,7 +399,7 @@ fn a_definition_is_that_of_the_position() {
     assert_eq!(history.position().unwrap(), position(17).ok());
 }
 
-/// Changes of a table, each with what the server said when it was asked, and where its log ended then.
+/// The changes of a table, each with the definition that the server gave, and the log's end at that time.
 fn history_of(changes: &[(u64, &str, &str, &str, u64)]) -> (Store, History) {
     let mut store = Store::open(None, 1 << 30).unwrap();
     for (sequence, kind, statement, definition, read_at) in changes {
@@ -457,7 +457,7 @@ fn a_definition_read_after_a_later_change_is_not_used_between_the_two() {
         ("DROP TABLE", "DROP TABLE a"),
         ("RENAME TABLE", "RENAME TABLE a TO x, y TO a"),
     ] {
-        // The server was asked about the change of 5 when that of 9 had been done, too.
+        // The server gave the definition for change 5 after change 9 had taken place.
         let changes = [
             (
                 5,
@@ -480,7 +480,7 @@ fn a_definition_read_after_a_later_change_is_not_used_between_the_two() {
 
 #[test]
 fn a_definition_read_before_a_later_change_is_used_up_to_it() {
-    // The change of 9 has left the definition as it was.
+    // Change 9 has left the definition unchanged.
     let changes = [
         (5, "CREATE TABLE", "CREATE TABLE a (b INT)", "first", 8),
         (9, "ALTER TABLE", "ALTER TABLE a MODIFY b INT", "first", 9),
@@ -493,7 +493,7 @@ fn a_definition_read_before_a_later_change_is_used_up_to_it() {
 
 #[test]
 fn a_definition_waits_until_the_history_has_all_changes_that_it_may_have_in_it() {
-    // What the stream has not read yet may be another change of the table.
+    // The events that the stream has not read yet may hold another change of the table.
     let (_store, history) = history_of(&[(5, "CREATE TABLE", "CREATE TABLE a (b INT)", "late", 9)]);
     assert_eq!(told_at(&history, 5), DefinitionLookup::NotYet);
 }

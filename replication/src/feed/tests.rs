@@ -1,4 +1,4 @@
-//! A scripted replica, and what it is answered.
+//! A scripted replica, and the proxy's answers to it.
 
 mod dumps;
 

@@ -1,4 +1,4 @@
-//! Filters on the files that servers wrote (`binlog/tests/captures`).
+//! Filters on binary log files of real servers (`binlog/tests/captures`).
 
 mod captured;
 mod policies;
@@ -7,7 +7,7 @@ mod statements;
 
 use config::{FilterAction, FilteredChange, ReplicationFilterConfig, Secret};
 
-/// A filter that drops some changes of tables.
+/// A filter that drops these kinds of changes of these tables.
 fn drops(tables: &[&str], changes: &[FilteredChange]) -> ReplicationFilterConfig {
     ReplicationFilterConfig {
         action: Some(FilterAction::Drop),
@@ -16,7 +16,7 @@ fn drops(tables: &[&str], changes: &[FilteredChange]) -> ReplicationFilterConfig
     }
 }
 
-/// A filter on tables that does nothing yet.
+/// A filter for these tables without an action.
 fn on(tables: &[&str]) -> ReplicationFilterConfig {
     ReplicationFilterConfig {
         tables: tables.iter().map(|it| (*it).to_owned()).collect(),

@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// What one request says, and what comes of it if this is the answer.
+    /// The request that the webhook sends, and the result of its delivery if the server gives this answer.
     async fn asked(answer: &'static str) -> (String, Result<(), String>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

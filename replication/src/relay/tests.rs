@@ -1,4 +1,4 @@
-//! A relay that is cut off at every byte, that is skipped, bounded and read.
+//! A relay that is cut off at every byte, that skips transactions, that has a size limit, and that replicas read.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,7 +11,7 @@ use crate::follow::{Follower, Statements};
 use crate::position::Position;
 use crate::tests::{event, format_event, gtid, query};
 
-/// Nobody looks at statements.
+/// A receiver of statements that ignores them.
 struct Unread;
 
 impl Statements for Unread {
@@ -44,7 +44,7 @@ pub(crate) fn transaction(sequence: u64, bytes: usize) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Has a relay take events as a stream would.
+/// Gives events to a relay, as a stream does.
 pub(crate) fn write(relay: &mut RelayWriter, events: &[Vec<u8>]) {
     let log_file = match relay.log().has_started() {
         true => LogFile::Same,
@@ -76,7 +76,7 @@ fn take(relay: &mut RelayWriter, events: &[Vec<u8>], log_file: LogFile) {
     }
 }
 
-/// What a replica at `had` gets: the events' types, without those of the files' heads.
+/// The types of the events that a replica at position `had` gets, without the events of the files' heads.
 fn read_from(log: &std::sync::Arc<RelayLog>, had: &str) -> Vec<EventType> {
     let mut reader = RelayReader::begin(log, at(had)).unwrap();
     let (mut out, mut types) = (Vec::new(), Vec::new());
@@ -125,7 +125,7 @@ fn a_relay_that_is_cut_off_at_any_byte_has_whole_transactions_only() {
         if relay.log().size().0 > 0 {
             assert_eq!(read_from(relay.log(), "").len(), count * 3, "{length}");
         }
-        // It goes on, with the transactions that the stream sends again.
+        // The relay continues with the transactions that the stream sends again.
         let mut relay = relay;
         for sequence in 1..=4 {
             write(&mut relay, &transaction(sequence, 10));
@@ -200,7 +200,7 @@ fn transactions_of_another_log_file_of_the_server_begin_a_file() {
     relay.sync().unwrap();
     assert_eq!(relay.log().size().0, 2);
     assert_eq!(read_from(relay.log(), "").len(), 3 * 3);
-    // A connection that brings no transaction leaves no file behind, nor does a start of the proxy.
+    // A connection without a transaction leaves no file, and a restart of the proxy leaves no file.
     drop(relay);
     let mut relay = RelayWriter::open(options(folder.path()), &at("0-1-3")).unwrap();
     for _ in 0..3 {

@@ -86,7 +86,7 @@ struct Current {
     /// When the oldest complete, unsynced transaction was completed.
     unsynced: Option<Instant>,
     opened_at: Instant,
-    /// Whether a write or sync has failed. Then nobody knows how many of the last bytes are in the file.
+    /// Whether a write or sync has failed. Then it is unknown how many of the last bytes are in the file.
     has_failed: bool,
 }
 

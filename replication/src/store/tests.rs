@@ -102,7 +102,7 @@ fn the_schema_of_each_time_can_be_read() {
     record(&mut store, 1, &made, &[is("t", "t1")]);
     let altered = change(20, "ALTER TABLE", &["t"], "");
     record(&mut store, 2, &altered, &[is("t", "t2")]);
-    // Nothing is different: the version goes on.
+    // The definition is unchanged, so its version stays the current one.
     record(
         &mut store,
         3,
@@ -245,16 +245,16 @@ fn a_hook_gets_each_change_once_after_it_is_set() {
         "{}",
         first.json
     );
-    // It has not been taken, so it comes again.
+    // The change was not marked as delivered, so it comes again.
     assert_eq!(store.next_undelivered(HOOK).unwrap().as_ref(), Some(&first));
     store.mark_delivered(HOOK, first.id).unwrap();
-    // Another receiver is behind it.
+    // Another receiver starts after this change.
     assert_eq!(store.next_undelivered("webhook").unwrap(), None);
     let second = store.next_undelivered(HOOK).unwrap().unwrap();
     assert!(second.id > first.id);
     store.mark_delivered(HOOK, second.id).unwrap();
     assert_eq!(store.next_undelivered(HOOK).unwrap(), None);
-    // Without a hook changes are not kept for the next one.
+    // After the hook is removed, changes are not kept for a later hook.
     store.forget_receiver(HOOK).unwrap();
     record(
         &mut store,
@@ -372,7 +372,7 @@ fn the_work_of_a_tool_is_one_revision() {
     ];
     for (number, (step, observed)) in (1..).zip(&work) {
         record(&mut store, number, step, observed);
-        // Before the change takes place, it is none.
+        // Before the tool's change takes effect, there is no new revision.
         let history = SavedHistory::open(&file).unwrap();
         let marks = history.revision_marks("main", None, None).unwrap();
         assert_eq!(marks.len(), if number < 3 { 1 } else { 2 }, "{number}");

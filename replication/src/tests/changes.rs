@@ -3,7 +3,7 @@ use binlog::{Decoder, Event, Limits, RawEvent};
 use super::*;
 use crate::change::Change;
 
-/// The change that a statement makes, in a session whose default schema is `shop`.
+/// Returns the change that a statement makes in a session with the default schema `shop`.
 fn change(text: &str) -> Option<Change> {
     let mut decoder = Decoder::new(Limits::default());
     let format = format_event(Checksum::None);
@@ -17,7 +17,7 @@ fn change(text: &str) -> Option<Change> {
     Change::of(raw.header(), &query)
 }
 
-/// Its kind, and its objects with their kinds.
+/// The change's kind, and its objects with their kinds.
 fn told(text: &str) -> String {
     let Some(change) = change(text) else {
         return "nothing".to_owned();
@@ -175,7 +175,7 @@ fn statements_name_these_objects() {
         ),
         ("SET ROLE r", "nothing"),
         ("SET @password = 1", "nothing"),
-        // The server has not written who the current user is.
+        // The event does not contain the current user.
         ("SET PASSWORD = '*A'", "SET PASSWORD: "),
         (
             "ALTER USER CURRENT_USER() IDENTIFIED BY 'x'",

@@ -15,7 +15,7 @@ impl Statements for Texts {
     }
 }
 
-/// What has come of the last of these events, behind a position in domain 0; and the statements.
+/// The result of the last of these events, after a position in domain 0, and the statements of all events.
 fn follow(behind: &str, events: &[Vec<u8>]) -> (Result<Brought, StreamError>, Vec<String>) {
     let position = Position::parse(Family::MariaDb, behind).unwrap();
     let mut follower = Follower::new(Limits::default());
@@ -124,7 +124,7 @@ fn an_event_that_is_not_known_ends_the_stream_unless_it_may_be_skipped() {
 
 #[test]
 fn rows_are_not_decoded() {
-    // These would be no rows.
+    // As rows, these bytes would be invalid.
     let rows = event(EventType::WRITE_ROWS_V1, 300, b"nonsense", Checksum::None);
     assert!(matches!(follow("", &[rows]).0, Ok(Brought::Nothing)));
 }

@@ -3,7 +3,7 @@ use binlog::{Decoder, Event, Limits, MysqlGtidEvent, RawEvent};
 use super::*;
 use binlog::{GroupStep, GroupTracker};
 
-/// The places, from 0, of the events at which a transaction ends.
+/// The indexes of the events at which a transaction ends.
 fn ends(events: &[Vec<u8>]) -> Vec<usize> {
     let mut decoder = Decoder::new(Limits::default());
     let format = format_event(Checksum::None);

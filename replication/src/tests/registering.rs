@@ -16,7 +16,7 @@ fn identity() -> Identity {
     }
 }
 
-/// What a server is told that answers so: OK to SET and to commands, and values to SELECT in this order.
+/// Serves `commands` commands: OK to SET and other commands, `values` in this order to SELECT. Returns the commands.
 async fn served(mut server: ScriptedServer, values: &[&str], commands: usize) -> Vec<Vec<u8>> {
     let mut values = values.iter();
     let mut told = Vec::new();

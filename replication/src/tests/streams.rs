@@ -51,7 +51,7 @@ async fn marks_of_semi_synchronous_replication_stand_in_front_of_events() {
     let marked = |flags: u8| [&[0, 0xef, flags][..], &xid].concat();
     let (plain, mut server) = stream(LIMITS);
     let mut stream_on = plain.semi_sync();
-    // Behind each that asks, packets are counted from 1 on.
+    // After each event that asks for an acknowledgement, the sequence id starts at 1 again.
     for (sequence, flags) in [(0, 0), (1, 0), (2, 1), (1, 1), (1, 0)] {
         server.packet(sequence, &marked(flags)).await;
     }
@@ -60,11 +60,11 @@ async fn marks_of_semi_synchronous_replication_stand_in_front_of_events() {
         let (raw, asks) = stream_on.next_with_ack_request().await.unwrap();
         assert_eq!((raw.bytes(), asks), (&xid[..], expected));
     }
-    // What has begun with marks goes on with them.
+    // A stream whose first event has a mark requires a mark on every event.
     let text = next_length(&mut stream_on).await.unwrap_err();
     assert!(text.contains("mark of semi-synchronous"), "{text}");
 
-    // A server that does not know it, and a time that looks like a mark.
+    // A server without semi-synchronous replication, and an event whose time begins like a mark.
     let (plain, mut server) = stream(LIMITS);
     let mut stream_off = plain.semi_sync();
     let mut odd = xid.clone();
@@ -93,7 +93,7 @@ async fn an_event_with_a_wrong_length_is_reported() {
 #[tokio::test]
 async fn an_event_of_several_packets_is_one() {
     const PACKET: usize = 0xff_ffff;
-    // The status byte counts in the first packet.
+    // The status byte counts toward the first packet's length.
     for length in [PACKET - 2, PACKET - 1, PACKET, 2 * PACKET - 1, 2 * PACKET] {
         let (mut stream, mut server) = stream(LIMITS);
         let body = vec![7; length - binlog::HEADER_BYTES];

@@ -1,4 +1,4 @@
-//! The choice against literals, against a naive model, and its shares over many draws.
+//! The choice of a backend: fixed cases, a naive model, and shares over many draws.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn at(seconds: u64) -> Moment {
     Moment(Duration::from_secs(seconds))
 }
 
-/// A primary in best health, called `a` for id 0, `b` for 1 and so on.
+/// A healthy primary, named `a` for id 0, `b` for id 1 and so on.
 fn backend(id: u32) -> Backend {
     Backend {
         id: BackendId(id),
@@ -69,7 +69,7 @@ fn down(id: u32) -> Backend {
     }
 }
 
-/// Came back at second 100.
+/// A backend that returned at second 100.
 fn returned(id: u32) -> Backend {
     Backend {
         health: Health::Up { since: at(100) },
@@ -95,7 +95,7 @@ fn topology(policy: Policy, backends: impl IntoIterator<Item = Backend>) -> Topo
     }
 }
 
-/// A session of the topology's cluster, for the roles that it has for all.
+/// A session of the topology's default cluster, with the roles that the topology sets for all sessions.
 fn whole<'a>(topology: &Topology, tried: &'a [BackendId]) -> Whole<'a> {
     Whole {
         cluster: topology.default_cluster(),
@@ -105,13 +105,13 @@ fn whole<'a>(topology: &Topology, tried: &'a [BackendId]) -> Whole<'a> {
     }
 }
 
-/// Gives `count` sessions to the backend of this id.
+/// Begins `count` sessions on the backend with this id.
 fn burden(topology: &Topology, id: u32, count: usize) -> Vec<SessionSlot> {
     let backend = topology.backend(BackendId(id)).unwrap();
     (0..count).map(|_| backend.begin().unwrap()).collect()
 }
 
-/// The names chosen for `count` sessions that each end at once.
+/// The names of the backends chosen for `count` sessions that each end immediately.
 fn draws(topology: &Topology, count: usize, now: Moment) -> Vec<String> {
     let mut dice = Dice::new(42);
     (0..count)
@@ -124,14 +124,14 @@ fn draws(topology: &Topology, count: usize, now: Moment) -> Vec<String> {
         .collect()
 }
 
-/// How many of 10,000 sessions that each end at once go to each backend.
+/// For each backend, the number of 10,000 sessions that go there; each session ends immediately.
 fn shares(topology: &Topology, now: Moment) -> Vec<usize> {
     let drawn = draws(topology, 10_000, now);
     let count = |name: &str| drawn.iter().filter(|drawn| *drawn == name).count();
     topology.backends.iter().map(|b| count(&b.name)).collect()
 }
 
-/// How many of `count` sessions that all last go to each backend.
+/// For each backend, the number of `count` sessions that go there; no session ends.
 fn lasting(topology: &Topology, count: usize, now: Moment) -> Vec<u32> {
     let mut dice = Dice::new(42);
     let slots: Vec<_> = (0..count)
@@ -224,12 +224,12 @@ fn random_of_two_draws_all_alike_and_takes_the_less_loaded() {
     for share in shares(&all, at(0)) {
         assert_near(share, 3333, 200);
     }
-    // The busiest of three is never the less loaded of two.
+    // The busiest of three backends is never the less loaded one of two.
     let _a = burden(&all, 0, 9);
     let _b = burden(&all, 1, 1);
     let shares = shares(&all, at(0));
     assert_eq!(shares[0], 0);
-    // b only when drawn against a: one pair in three.
+    // b wins only if it is drawn together with a: one pair in three.
     assert_near(shares[1], 3333, 200);
 }
 
@@ -290,9 +290,9 @@ fn a_returning_backends_share_grows_linearly() {
         for seconds in [0, 2, 5, 8] {
             let share = shares(&all, at(100 + seconds))[0];
             let expected = match policy {
-                // Its weight against the other's full one.
+                // The reduced weight against the full weight of the other backend.
                 Policy::Weighted => 10_000 * seconds / (seconds + 10),
-                // Passed over as often as it lacks; in turn, its turns come sooner for that.
+                // The backend is skipped in proportion to its missing share; its next turn then comes sooner.
                 Policy::RoundRobin => 10_000 * seconds / (seconds + 10),
                 _ => 10_000 * seconds / 10,
             };
@@ -317,7 +317,7 @@ fn a_returning_backend_is_not_flooded_because_it_is_empty() {
         let _b = burden(&all, 1, 100);
         let gained = |seconds: u64| lasting(&all, 20, at(100 + seconds))[0];
         assert_eq!(gained(0), 0, "at its return it has no share yet");
-        // A tenth of the other's hundred and some.
+        // A tenth of the more than one hundred sessions of the other backend.
         assert_near(gained(1) as usize, 11, 2);
         assert_eq!(gained(10), 20, "with a full share it catches up");
     }
@@ -489,7 +489,7 @@ fn one_that_drains_or_lags_or_has_no_role_yet_gets_no_session() {
         none.to_string(),
         "No backend can take this session or statement now: b lags 7s, 5s are allowed"
     );
-    // Whoever takes any role takes one that nobody knows.
+    // A session for any role also takes a backend of unknown role.
     let all = roles(Roles::Any, backends);
     assert_eq!(
         choose(&all, &whole(&all, &[]), at(0), &mut dice)
@@ -531,7 +531,7 @@ const POLICIES: [Policy; 5] = [
     Policy::Ordered,
 ];
 
-/// A backend and how many sessions it has.
+/// A backend and its number of sessions.
 fn any_backend() -> impl Strategy<Value = (Backend, u32)> {
     let health = prop_oneof![
         Just(Health::Unknown),
@@ -599,8 +599,8 @@ fn any_topology() -> impl Strategy<Value = (Topology, Vec<SessionSlot>)> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Never one that is down, full, tried or of another role; always one when there is one; and
-    /// when there is none, the reason that the naive model gives.
+    /// A backend that is down, full, tried or of another role is never chosen. A usable backend is always
+    /// found if there is one; otherwise the error equals that of the naive model.
     #[test]
     fn the_choice_agrees_with_a_naive_model(
         (topology, _slots) in any_topology(),
@@ -610,7 +610,7 @@ proptest! {
     ) {
         let allowed: Vec<_> =
             topology.backends.iter().filter(|b| topology.roles.allow(b.role)).collect();
-        // They are told of where nobody has the role.
+        // The error names them if no backend has the role.
         let nameless: Vec<_> = topology.backends.iter().filter(|b| b.role.is_none()).collect();
         let is_down = |b: &&Arc<Backend>| matches!(b.health, Health::Down { .. });
         let fresh: Vec<_> = allowed.iter().filter(|b| !tried.contains(&b.id)).collect();

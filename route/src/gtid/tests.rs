@@ -1,4 +1,4 @@
-//! Positions against literals, and against naive sets of single transactions.
+//! Positions: fixed cases, and comparison with naive sets of single transactions.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -216,7 +216,7 @@ proptest! {
         let mut condensed = set.clone();
         condensed.condense(max);
         prop_assert!(condensed.contains(&set));
-        // Two servers with two tags each cannot be fewer.
+        // Two servers with two tags each need at least four ranges.
         prop_assert!(condensed.ranges() <= max.max(4));
     }
 

@@ -115,7 +115,7 @@ fn an_unknown_digest_uses_no_lane_at_first() {
         known.note(HERE, DIGEST, &seen(50, 200));
     }
     assert_eq!(known.of(HERE, DIGEST).is_short(), Ok(()));
-    // Elsewhere it may be another matter.
+    // Another backend has its own statistics.
     let elsewhere = known.of(BackendId(2), DIGEST);
     assert_eq!(elsewhere.is_short(), Err(NotLaneable::Unknown));
 }

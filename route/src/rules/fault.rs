@@ -9,9 +9,9 @@ pub struct Fault {
     pub spot: Spot,
     /// The setting in that section.
     pub setting: &'static str,
-    /// What is wrong.
+    /// The description of the fault.
     pub text: String,
-    /// What the operator can do about it, if known.
+    /// The remedy for the operator, if known.
     pub hint: Option<String>,
 }
 

@@ -14,7 +14,7 @@ pub struct Gates<Ticket> {
 struct ConcurrencyGate<Ticket> {
     /// The number of statements that have entered and not left; never 0.
     inside: u32,
-    /// How many may be inside: the limit of the rule that asked last. A reload may have changed it.
+    /// The maximum of statements inside: the limit of the rule that asked last. A reload may have changed it.
     max: u32,
     waiting: VecDeque<Ticket>,
 }

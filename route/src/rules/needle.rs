@@ -184,7 +184,7 @@ mod tests {
             ("", None),
             ("[a-c]orders", Some("orders")),
             ("o\\b\\Br\\bders", Some("orders")),
-            // K and s have a third case there.
+            // In Unicode, k and s have a third form that matches without regard to case.
             ("(?u)kiss me", Some(" me")),
             ("(?u)größe", None),
         ] {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     proptest! {
-        /// What an expression matches has its needle.
+        /// Every text that an expression matches contains its needle.
         #[test]
         fn no_match_is_without_it(
             parts in proptest::collection::vec(

@@ -1,6 +1,6 @@
-//! What must be known of a statement to evaluate rules.
+//! The facts about a statement that the rules need.
 
-/// What must be known of a statement, besides its facts, so that the rules can be evaluated.
+/// The values, besides a statement's facts, that the evaluation of the rules needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Needs {
     /// Its digest. If it is not known yet, it is computed for the rules.

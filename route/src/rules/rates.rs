@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(rates.admit(&one, at(99)), Admission::Refused);
         assert_eq!(rates.admit(&one, at(100)), Admission::Now);
         assert_eq!(rates.admit(&one, at(100)), Admission::Refused);
-        // Another key is not concerned.
+        // Another key has its own bucket.
         assert_eq!(rates.admit(&limited(&limit, 2), at(100)), Admission::Now);
     }
 

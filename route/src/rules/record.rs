@@ -27,7 +27,7 @@ pub enum Outcome<'r> {
     Unsure(Unsure<'r>),
 }
 
-/// What a rule does with a statement that is not understood and that it might match.
+/// A rule's treatment of a statement that is not understood and that it might match.
 #[derive(Clone, Copy, Debug)]
 pub enum Unsure<'r> {
     /// The statement is refused.

@@ -12,7 +12,7 @@ pub struct Rewrite {
     extent: Extent,
 }
 
-/// What is replaced.
+/// The part of the statement that is replaced.
 #[derive(Clone, Debug)]
 enum Extent {
     /// Each match.
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_text_stands_for_the_whole() {
         let rewrite = Rewrite::new("SELECT $1, 2", None);
-        // Without groups a dollar sign is one, and MySQL takes `$1` for a name.
+        // Without a pattern there are no groups, so `$1` stays text; MySQL reads it as a name.
         let done = rewrite
             .unwrap()
             .done(b"SELECT anything", Flags::default())

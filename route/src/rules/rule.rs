@@ -14,17 +14,17 @@ pub struct Rule {
     pub name: Arc<str>,
     /// The conditions, which must all hold; the cheapest first.
     pub conditions: Box<[Condition]>,
-    /// What is done with statements that match.
+    /// The actions for statements that match.
     pub actions: Actions,
     /// Whether later rules are evaluated after a match.
     pub then: Then,
-    /// What is done with a statement that is not understood and that the rule might match.
+    /// The treatment of a statement that is not understood and that the rule might match.
     pub when_unsure: WhenUnsure,
     /// The hash of its name, which is the same over reloads and in every process.
     pub(super) seed: u64,
 }
 
-/// What happens when a rule has matched.
+/// The consequence of a match for later rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// Its actions are taken, and no later rule is evaluated.

@@ -1,5 +1,5 @@
-//! Rules as the file has them, asked about statements: each match, each action, how several go
-//! together, what is wrong with them.
+//! Rules of a configuration file, evaluated for statements: conditions, actions, combinations of
+//! rules, and faults.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod actions;
@@ -34,7 +34,7 @@ fn compile(rules: &str) -> Compiled {
     Rules::compile(&load(rules).config).unwrap()
 }
 
-/// Every fault, or every warning where there is no fault, with its line.
+/// Every fault with its line; every warning if there is no fault.
 fn faults_or_warnings(rules: &str) -> Vec<String> {
     let loaded = load(rules);
     let faults = match Rules::compile(&loaded.config) {
@@ -50,7 +50,7 @@ fn faults_or_warnings(rules: &str) -> Vec<String> {
         .collect()
 }
 
-/// A statement, and all around it that a test may want to say.
+/// A statement and the facts about its session that a test may set.
 #[derive(Clone)]
 struct Case<'a> {
     text: &'a [u8],
@@ -87,7 +87,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Asks the rules, and hands over what they say.
+    /// Evaluates the rules and gives their judgement to `see`.
     fn ask<T>(
         &self,
         rules: &Rules,

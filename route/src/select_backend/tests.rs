@@ -1,4 +1,4 @@
-//! The choice for statements against literals, over many draws, and against a naive model.
+//! The choice of a backend for statements: fixed cases, many draws, and a naive model.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -74,7 +74,7 @@ fn down(backend: Backend) -> Backend {
     }
 }
 
-/// As far as this, lagging so.
+/// A backend with this replication position and lag.
 fn standing(backend: Backend, position: &str, lag: Lag) -> Backend {
     let standing = Standing::default();
     standing.set_position(Position::parse_any(position.as_bytes()).ok());
@@ -106,7 +106,7 @@ fn fewest(backends: impl IntoIterator<Item = Backend>) -> Topology {
     topology(ReadPolicy::FewestInFlight, backends)
 }
 
-/// A read that would rather have a replica.
+/// A read that prefers a replica.
 fn read() -> Wish<'static> {
     Wish {
         fallback: Fallback::Primary,
@@ -142,7 +142,7 @@ impl Worker {
         self.select(topology, wish).unwrap().backend.name.clone()
     }
 
-    /// How many of `count` statements that each end at once go to each backend.
+    /// For each backend, the number of `count` statements that go there; each statement ends immediately.
     fn shares(&mut self, topology: &Topology, wish: &Wish<'_>, count: usize) -> Vec<usize> {
         let mut shares = vec![0; topology.backends.len()];
         for _ in 0..count {
@@ -152,7 +152,7 @@ impl Worker {
         shares
     }
 
-    /// How many of `count` statements that all last go to each backend.
+    /// For each backend, the number of `count` statements that go there; no statement ends.
     fn lasting(&mut self, topology: &Topology, wish: &Wish<'_>, count: usize) -> Vec<u32> {
         let in_flight: Vec<InFlight> = (0..count)
             .map(|_| {
@@ -166,7 +166,7 @@ impl Worker {
         counts
     }
 
-    /// What was found of each, in words.
+    /// The verdict on each backend, in words.
     fn explained(&mut self, topology: &Topology, wish: &Wish<'_>) -> Vec<String> {
         let mut considered: Vec<Considered> = Vec::new();
         let dice = &mut self.dice;
@@ -247,7 +247,7 @@ fn round_robin_and_weighted_give_everyone_its_turns() {
         [primary(), replica(1), heavy.clone()],
     );
     assert_eq!(worker.shares(&in_turn, &read(), 400), [0, 200, 200]);
-    // Writes in between take nobody's turn.
+    // Writes in between do not change the turns of reads.
     let write = Wish::to(MAIN, Roles::Primary);
     let mut seen = [0; 3];
     for _ in 0..100 {
@@ -263,7 +263,7 @@ fn round_robin_and_weighted_give_everyone_its_turns() {
 fn the_faster_of_two_gets_more_but_not_all() {
     let all = topology(ReadPolicy::Latency, [primary(), replica(1), replica(2)]);
     let mut worker = Worker::new();
-    // Nobody knows anything yet.
+    // There are no measurements yet.
     assert_near(worker.shares(&all, &read(), 4000)[1], 2000, 150);
     for (id, milliseconds) in [(1, 1), (2, 3)] {
         let answered = worker.loads.begin(BackendId(id));
@@ -447,7 +447,7 @@ fn a_wait_that_succeeded_is_remembered_until_the_backend_may_have_less() {
     assert_eq!(arrival(&mut worker), Arrival::AfterWait);
     worker.loads.reached(&all.backends[1], &position);
     assert_eq!(arrival(&mut worker), Arrival::Now);
-    // Restored from an older copy.
+    // The replica was restored from an older copy.
     all.backends[1]
         .standing
         .set_position(Position::parse_any(b"0-1-50").ok());
@@ -463,7 +463,7 @@ fn a_write_of_unknown_position_is_seen_on_the_primary_only() {
     let all = fewest([primary(), standing(replica(1), "0-1-99", Lag::Unknown)]);
     let mut worker = Worker::new();
     assert_eq!(worker.name(&all, &unknown), "primary");
-    // Of another family nothing can be compared.
+    // Positions of another family cannot be compared.
     let mysql = written("3e11fa47-71ca-11e1-9e33-c80aa9429562:1");
     let foreign = Wish {
         written: &mysql,
@@ -598,8 +598,8 @@ fn any_backend(id: u32) -> impl Strategy<Value = Backend> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Never one that will not do; always one when there is one; a primary in its stead only when
-    /// no replica is left; and never a replica, without a wait, that lacks what must be seen.
+    /// An unusable backend is never chosen, and a usable one is always found. A primary replaces a replica
+    /// only if no replica is left. Without a wait, a replica that lacks the session's writes is never chosen.
     #[test]
     fn the_choice_agrees_with_a_naive_model(
         backends in (any_backend(0), any_backend(1), any_backend(2), any_backend(3)),
@@ -684,7 +684,7 @@ fn a_write_does_not_go_to_a_primary_that_is_read_only() {
     assert_eq!(placed, Ok(BackendId(0)));
     let refused = worker.select(&all, &wish(Use::Writes)).unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
-    // Another one takes it.
+    // Another primary takes the write.
     let all = fewest([read_only, backend(1, Role::Primary)]);
     let placed = worker
         .select(&all, &wish(Use::Writes))
@@ -702,7 +702,7 @@ fn a_replica_that_does_not_replicate_is_left_out_without_any_limit() {
     replica.standing.set_lag(Lag::Stopped);
     assert_eq!(goes_to(&all), BackendId(0));
     assert_eq!(replica.replica_fault(), Some(Rejection::NotReplicating));
-    // Of one that nobody knows the lag of, the configuration decides.
+    // If the lag of a replica is unknown, the configuration decides.
     replica.standing.set_lag(Lag::Unknown);
     assert_eq!(goes_to(&all), BackendId(1));
     let strict = Backend {

@@ -1,4 +1,4 @@
-//! What statements want, against literals.
+//! The target that statements want: fixed cases.
 #![allow(clippy::unwrap_used)]
 
 use sql::Flags;
@@ -105,7 +105,7 @@ fn which_transactions_may_begin_on_a_replica() {
     let begins = |text: &str| begins_on_replica(&sql::facts(text.as_bytes(), Flags::default()));
     for text in ["BEGIN", "BEGIN WORK", "START TRANSACTION", "/* a */ begin;"] {
         assert!(begins(text), "{text}");
-        // Who is not asked for that has it begin where it may write.
+        // Without optimistic transactions, it begins on the primary.
         assert_eq!(
             of(text, Transaction::None),
             Wanted::Primary(Why::BeginsWriting)

@@ -1,4 +1,4 @@
-//! What ends, and by which limit.
+//! Scripts that a limit ends, and the limit that ends each of them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -28,7 +28,7 @@ fn run(interpreter: &Interpreter, script: &str) -> Result<(), Fault> {
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Whatever a script catches, it cannot catch this.
+/// Endless scripts. A script cannot catch the error of its limit.
 const ENDLESS: &[&str] = &[
     "while true do end",
     "local function f() return f() end f()",
@@ -67,7 +67,7 @@ fn an_endless_script_ends_by_its_instructions() {
             fault.message.contains("limit of 300000 instructions"),
             "{script}: {fault}"
         );
-        // The next call has all of its own.
+        // The next call has the whole budget again.
         let next = "for i = 1, 1e5 do end assert(pcall(function() end))";
         assert_eq!(run(&interpreter, next), Ok(()), "behind {script}");
     }
@@ -131,7 +131,7 @@ fn garbage_is_collected_before_the_memory_limit_fails_a_script() {
         memory_bytes: 4 << 20,
         ..Limits::NONE
     });
-    // With so much in use, the collector would wait for 20 MB more.
+    // With so much memory in use, the collector would wait for 20 MB more.
     for _ in 0..10 {
         let kept =
             "kept = kept or {} for i = 1, 2000 do kept[#kept + 1] = ('x'):rep(1000) .. #kept end";
@@ -254,7 +254,7 @@ fn a_call_in_a_call_shares_its_limits() {
 
 #[test]
 fn a_command_of_the_shell_ends_with_the_time() {
-    // Within it a shell begins, even where the machine is busy.
+    // The time is long enough for a shell to start even on a busy machine.
     let interpreter = interpreter(Limits {
         time: Duration::from_secs(5),
         ..Limits::NONE
@@ -268,7 +268,7 @@ fn a_command_of_the_shell_ends_with_the_time() {
     let fault = run(&interpreter, &script).unwrap_err();
     assert_eq!(fault.limit, Some(Limit::Time));
     let process = std::fs::read_to_string(file).unwrap();
-    // What the shell has started has ended as well; or nobody has waited for it yet.
+    // The shell's child has ended as well, or is a zombie that no process has waited for yet.
     let stat = format!("/proc/{}/stat", process.trim());
     let is_alive = || std::fs::read_to_string(&stat).is_ok_and(|it| !it.contains(") Z "));
     while is_alive() {
@@ -277,7 +277,7 @@ fn a_command_of_the_shell_ends_with_the_time() {
     run(&interpreter, "assert(os.execute('exit 2') == 512)").unwrap();
 }
 
-/// What takes long in functions of C, with few instructions of Lua's.
+/// Scripts that take long inside functions of C, with few instructions of Lua.
 const LONG: &[&str] = &[
     "while true do long:upper() end",
     "while true do long:lower() end",
@@ -313,7 +313,7 @@ fn long_texts_count_as_many_instructions() {
         assert_eq!(fault.limit, Some(Limit::Instructions), "{script}: {fault}");
         assert!(fault.message.starts_with("script:1: "), "{script}: {fault}");
     }
-    // What is short, or anchored, is not charged.
+    // Short texts and anchored patterns do not count as extra instructions.
     let script = "local long = ('x'):rep(5e6) for i = 1, 1e4 do long:find('^y'); ('x'):upper() end";
     assert_eq!(run(&interpreter, script), Ok(()));
 }

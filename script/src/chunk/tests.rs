@@ -43,7 +43,7 @@ impl Scripts {
         fault.message().to_owned()
     }
 
-    /// Runs the body in a new environment.
+    /// Runs the script's body in a new environment.
     fn run(&self, path: &Path) -> Result<Table, String> {
         let chunk = self.interpreter.load(path).map_err(|it| it.to_string())?;
         let lua = self.interpreter.lua();
@@ -112,13 +112,13 @@ fn a_changed_file_is_read_anew() {
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(time).unwrap();
     };
-    // Neither size nor time tell: it is the same file.
+    // Size and time are unchanged, so the file counts as unchanged.
     scripts.write("x = 2");
     set_time(stamp);
     assert_eq!(x(&path), 1);
     set_time(stamp + Duration::from_secs(1));
     assert_eq!(x(&path), 2);
-    // The size alone tells.
+    // A change of the size alone is noticed.
     scripts.write("x = 300");
     set_time(stamp + Duration::from_secs(1));
     assert_eq!(x(&path), 300);

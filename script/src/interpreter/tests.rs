@@ -1,4 +1,4 @@
-//! The state's own functions that need Rust to be looked at; the others are in `script/tests`.
+//! Functions of the Lua state that need a test in Rust; the other functions are tested in `script/tests`.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -129,7 +129,7 @@ fn set_shutdown_requests_a_stop_of_the_proxy() {
     assert_eq!(*told.lock().unwrap(), 1);
 }
 
-/// A worker's thread has 2 MiB, of which the proxy takes its part.
+/// A worker's thread has a stack of 2 MiB, and the proxy uses a part of it.
 #[test]
 fn no_recursion_exhausts_the_stack() {
     let recursions = [

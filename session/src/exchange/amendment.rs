@@ -1,8 +1,8 @@
-//! What the proxy changes at the end of a reply before the client gets it.
+//! The changes that the proxy makes at the end of a reply before the client gets it.
 
 use wire::Capabilities;
 
-/// What the proxy changes at the end of a reply.
+/// The changes that the proxy makes at the end of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Amendment {
     /// Another reply to the same command follows it.

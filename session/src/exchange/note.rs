@@ -1,4 +1,4 @@
-//! Notes what a reply says, at the end of each of its payloads.
+//! Notes the counts and flags of a reply at the end of each of its payloads.
 
 use wire::reply::{EOF, OK, OkPacket, eof_status};
 use wire::{Malformed, StatusFlags};

@@ -1,9 +1,9 @@
-//! What a reply has said.
+//! The counts and flags of a reply.
 
 use wire::StatusFlags;
 use wire::reply::OkPacket;
 
-/// What a reply has said so far.
+/// The counts and flags of a reply so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Results that have ended.

@@ -12,7 +12,7 @@ fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// OK with the schema `s` as a change.
+/// An OK that reports a change to the schema `s`.
 fn ok_with_changes(sequence: u8, status: u16) -> Vec<u8> {
     let [low, high] = (status | StatusFlags::SESSION_STATE_CHANGED.0).to_le_bytes();
     packet(sequence, &[0, 0, 0, low, high, 0, 0, 0, 4, 1, 2, 1, b's'])
@@ -78,7 +78,7 @@ fn rows_are_counted_and_long_ones_pass_in_pieces() {
     }
 }
 
-/// What is left of a reply to a query that has come in pieces of this length.
+/// Follows the reply to a query in pieces of this length; returns the bytes that pass.
 fn followed(capabilities: Capabilities, bytes: &[u8], length: usize) -> (Reply, Vec<u8>, bool) {
     let reply = Reply::to(Command::QUERY, capabilities, Sequences::Checked, 1).unwrap();
     let mut reply = reply.amended(Amendment::of_shared(capabilities));
@@ -201,7 +201,7 @@ fn a_fingerprint_depends_on_the_content_and_not_on_the_packets() {
     for length in [1, 7, 100, 70_000] {
         assert_eq!(print(&keys, &rows, &end, length), whole, "by {length}");
     }
-    // In a transaction, without an index, with a change of the session's state.
+    // Flags: in a transaction, no index used, session state changed.
     let flags = [0xfe, 0, 0, 0x23, 0x40, 0, 0, 0, 4, 1, 2, 1, b's'];
     assert_eq!(print(&keys, &rows, &flags, 100), whole);
     let mut other = long.clone();
@@ -229,7 +229,7 @@ fn flags_of_an_eof_are_its_own_but_for_changes() {
         let [low, high] = status.to_le_bytes();
         packet(sequence, &[0xfe, 0, 0, low, high])
     };
-    // OUT parameters, behind which MySQL says nothing of the OK that follows.
+    // After OUT parameters, MySQL does not announce the OK that follows.
     let told = |changed| {
         let mut bytes = packet(1, &[1]);
         bytes.extend(packet(2, &[b'd'; 30]));
@@ -250,7 +250,7 @@ fn flags_of_an_eof_are_its_own_but_for_changes() {
     assert_eq!(reply.progress(), Progress::Over(Outcome::Ok));
 }
 
-/// Of a server before protocol 4.1.
+/// Servers before protocol 4.1 send such an EOF.
 #[test]
 fn an_eof_of_one_byte_has_no_flags() {
     let old = Capabilities::default();
@@ -267,7 +267,7 @@ fn an_eof_of_one_byte_has_no_flags() {
     assert_eq!(reply.tally().status, Some(StatusFlags::default()));
 }
 
-/// ERR 1290 of a server that is read-only.
+/// ERR 1290 of a read-only server.
 fn refusal(sequence: u8) -> Vec<u8> {
     let text = b"#HY000The MySQL server is running with the --read-only option";
     packet(sequence, &[&[0xff, 0x0a, 0x05][..], text].concat())

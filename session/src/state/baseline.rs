@@ -91,7 +91,7 @@ impl Baseline {
         self.server
     }
 
-    /// How a fresh session's statements are read.
+    /// Returns the flags for reading a fresh session's statements.
     pub fn flags(&self) -> Flags {
         self.flags
     }

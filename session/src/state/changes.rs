@@ -1,4 +1,4 @@
-//! What the session trackers reported in one exchange, over all of its results.
+//! The changes that the session trackers reported in one exchange, over all of its results.
 
 use std::fmt;
 
@@ -16,10 +16,10 @@ pub(super) enum NextTransaction {
     Special,
 }
 
-/// The proxy keeps so many bytes of reported GTIDs at most.
+/// The maximum number of bytes of reported GTIDs that the proxy keeps.
 const GTIDS_BYTES_MAX: usize = 64 * 1024;
 
-/// What the server reported of transactions that were written.
+/// The GTIDs that the server reported for written transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gtids<'a> {
     /// Nothing.

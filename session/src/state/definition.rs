@@ -5,7 +5,7 @@ use sql::{Does, Effects, Flags, Marks, Mention, Role, StatementKind, Uses};
 
 use super::routine::{RoutineStatement, Taker, read_body};
 
-/// How a definition uses what it names.
+/// How a definition uses an object that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Use {
     /// A table or view is read.
@@ -29,10 +29,10 @@ pub struct Named {
     pub name: Vec<u8>,
 }
 
-/// What a definition does by itself, and what it names.
+/// The effects of a definition itself, and the objects that it names.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Expression {
-    /// What the definition does, apart from what the objects do that it names.
+    /// The effects of the definition, without those of the objects that it names.
     pub does: Does,
     /// The objects that it names.
     pub names: Vec<Named>,

@@ -22,7 +22,7 @@ pub struct Former<'a> {
     pub is_on_connection: bool,
 }
 
-/// What a session may do, and how it has logged in.
+/// The privileges of a session, and the kind of its login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Heir {
     /// Its client is interactive: `wait_timeout` comes from `interactive_timeout`.

@@ -39,7 +39,7 @@ impl Texts {
     }
 }
 
-/// What the next statement needs.
+/// The state that the next statement needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     pub(super) user_variables: Which,

@@ -17,7 +17,8 @@ use super::user_variables::UserValue;
 use super::values::{Values, differences};
 use super::variables::{self, INSERT_ID, Policy};
 
-/// What gives a connection the session's state. It goes before the session's statement in the same write.
+/// The statements that restore the session's state on a connection. They precede the session's statement in the
+/// same write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restoration {
     /// Nothing: the connection has the session's state.
@@ -269,7 +270,7 @@ enum Verdict {
     Impossible,
 }
 
-/// What SET NAMES sets, in this order: for statements, for results, and for literals.
+/// The variables that SET NAMES sets, in this order: for statements, for results, and for literals.
 const NAMES: [&[u8]; 3] = [
     b"character_set_client",
     b"character_set_results",

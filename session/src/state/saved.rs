@@ -189,7 +189,7 @@ impl SessionState {
         self.diagnostics.found_rows.get_or_insert(0);
     }
 
-    /// How long the session may be idle by its `wait_timeout`; none if that is not known.
+    /// Returns the longest idle time by the session's `wait_timeout`; none if that is not known.
     pub fn wait_timeout(&self) -> Option<Duration> {
         let seconds = std::str::from_utf8(self.current(b"wait_timeout")?).ok()?;
         seconds.parse().ok().map(Duration::from_secs)

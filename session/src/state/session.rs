@@ -26,7 +26,7 @@ pub enum Hold {
     Statement,
 }
 
-/// What an account's configuration sets for its sessions.
+/// The settings of an account's configuration for its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Rules {
     /// How long the sessions keep a backend connection.
@@ -62,7 +62,7 @@ pub(super) struct VariableDoubts {
     pub(super) collation_key: Option<Box<[u8]>>,
 }
 
-/// What the server has not reported yet.
+/// State that the server has not reported yet.
 #[derive(Debug)]
 pub(super) struct Untold {
     /// Whether a transaction is open is not known, because the last reply was an error.

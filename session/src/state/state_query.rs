@@ -20,7 +20,7 @@ use super::user_variables::{self, UserValue};
 use super::values::{Values, ValuesTable};
 use super::variables::{self, INSERT_ID};
 
-/// One query asks for so many user variables at most.
+/// The maximum number of user variables in one query.
 const ASKED_MAX: usize = 200;
 
 /// The query needs a limit of its own, because the session may have set `sql_select_limit` to 0.
@@ -182,7 +182,7 @@ impl StateQuery {
 }
 
 impl SessionState {
-    /// Returns what to ask the session's connection before the next statement, so that the session
+    /// Returns the query for the session's connection before the next statement, so that the session
     /// may release the connection or its state stays known. Mostly none. To be called after each
     /// exchange; one query may be followed by another.
     pub fn state_query(&self, connection: &ConnectionState) -> Option<StateQuery> {

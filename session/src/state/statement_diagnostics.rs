@@ -1,7 +1,7 @@
 //! The diagnostics that the last statement left for functions: LAST_INSERT_ID(), ROW_COUNT(),
 //! FOUND_ROWS() and the number of warnings.
 
-/// What LAST_INSERT_ID() returns.
+/// The result of LAST_INSERT_ID().
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LastInsertId {
     /// This id.
@@ -36,11 +36,11 @@ impl Default for LastInsertId {
 pub enum List {
     /// Nothing.
     Empty,
-    /// What the last statement left on its connection; perhaps nothing.
+    /// The list that the last statement left on its connection; it may be empty.
     Fresh,
-    /// What was shown before: the last command left it alone.
+    /// The previous list: the last command did not change it.
     Kept,
-    /// What was shown before, and behind it what the last command left on its connection.
+    /// The previous list, followed by the list that the last command left on its connection.
     Appended,
 }
 
@@ -70,7 +70,7 @@ impl Default for StatementDiagnostics {
     fn default() -> Self {
         Self {
             row_count: 0,
-            // The servers answer with what another session left.
+            // The servers answer with values that another session left.
             found_rows: None,
             last_insert_id: LastInsertId::default(),
             list: List::Empty,

@@ -122,7 +122,7 @@ impl SessionState {
         names.iter().any(runs_others)
     }
 
-    /// How many of the session's statements the connection does not have.
+    /// Returns the number of the session's text statements that the connection does not have.
     pub(super) fn texts_missing(&self, connection: &ConnectionState) -> u32 {
         let own = self.held.prepared.iter();
         let made = own.filter_map(|prepared| prepared.made.as_ref());

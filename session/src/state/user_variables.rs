@@ -40,7 +40,7 @@ impl UserValue {
         Self::null_like(Rc::from(&b"_binary''"[..]))
     }
 
-    /// How long the value is, in bytes. A literal has two digits for each byte of a string.
+    /// Returns the length of the value, in bytes. A literal has two digits for each byte of a string.
     fn length(&self) -> usize {
         let mut words = self.literal.split(|byte| *byte == b' ');
         let digits = words.nth(1).and_then(|word| word.strip_prefix(b"0x"));

@@ -42,7 +42,7 @@ impl Values {
             .map(|(name, value)| (&**name, &**value))
     }
 
-    /// How statements are read with these values on top of what login left.
+    /// Returns the flags for reading statements: these values on top of the values after login.
     pub fn flags(&self, baseline: &Baseline) -> Flags {
         let mode = self.variable(b"sql_mode");
         let client = self.variable(b"character_set_client");

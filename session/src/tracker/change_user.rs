@@ -16,7 +16,7 @@ impl Tracker {
         }
     }
 
-    /// What has to be done before these next bytes of the client pass.
+    /// Returns the step that is needed before these next bytes of the client pass.
     #[inline]
     pub fn held(&self, bytes: &[u8]) -> ChangeUserHold {
         if !self.holds_change_user || bytes.is_empty() || !self.is_at_command() {

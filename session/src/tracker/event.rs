@@ -1,10 +1,10 @@
-//! What a tracker reports of the bytes that have passed, and which errors end its connection.
+//! The events that a tracker reports for passed bytes, and the errors that end its connection.
 
 use wire::{Command, Malformed, StatusFlags};
 
 use crate::reply::Outcome;
 
-/// What became known while bytes passed. Events of one direction are the same however the bytes
+/// An event that the tracker found in passed bytes. The events of one direction do not depend on how the bytes
 /// were split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {

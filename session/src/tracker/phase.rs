@@ -4,7 +4,7 @@ use wire::Command;
 
 use crate::cutter::Cutter;
 
-/// How the proxy treats sequence ids.
+/// The proxy's treatment of sequence ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sequences {
     /// The ids must follow; bytes pass unchanged.
@@ -15,7 +15,7 @@ pub enum Sequences {
     Renumbered,
 }
 
-/// How many commands may be in flight at once.
+/// The number of commands that may be in flight at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipelining {
     /// As many as the client likes, within a bound.
@@ -25,7 +25,7 @@ pub enum Pipelining {
     OneByOne,
 }
 
-/// What has to be done before the client's next bytes pass; see [`Tracker::holding_change_user`].
+/// The step that is needed before the client's next bytes pass; see [`Tracker::holding_change_user`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeUserHold {
     /// Nothing.
@@ -36,7 +36,7 @@ pub enum ChangeUserHold {
     ChangeUser(usize),
 }
 
-/// What the client's bytes are at the moment.
+/// The current meaning of the client's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClientMode {
     /// Commands, each beginning with sequence id 0.

@@ -1,4 +1,4 @@
-//! Where a connection stands: what its client may send, and whether a command is in flight.
+//! Queries about a connection's state: what its client may send, and whether a command is in flight.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::Tracker;
 use super::phase::{ClientMode, ClientPackets, Pipelining, Sequences};
 use crate::cutter::Cutter;
 
-/// With so many commands in flight, no other command is let through.
+/// The maximum number of commands in flight.
 pub(super) const PIPELINE_DEPTH: usize = 64;
 
 impl Tracker {
@@ -46,7 +46,7 @@ impl Tracker {
         }
     }
 
-    /// What is done with sequence ids.
+    /// Returns the treatment of sequence ids.
     pub fn sequences(&self) -> Sequences {
         self.sequences
     }

@@ -1,4 +1,4 @@
-//! Dialogues of both families, cut at every place.
+//! Dialogues of both families, cut at every byte.
 
 use proptest::prelude::*;
 use script::{AUTOCOMMIT, EOF_KEPT, Script, both};

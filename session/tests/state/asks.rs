@@ -1,4 +1,4 @@
-//! What is asked of a server, or concluded from what it says; each by a sentence.
+//! State queries to a server, and conclusions from its replies; one test for each rule.
 
 use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use pilotfish_session::state::LastInsertId;

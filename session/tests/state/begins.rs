@@ -1,4 +1,4 @@
-//! When a BEGIN may be answered without its server, and what the session knows once it has run.
+//! When the proxy may answer a BEGIN without a server, and the session's state after the BEGIN has run.
 
 use super::stage::{MARIADB_10, MYSQL, Stage, err, ok, rows};
 use wire::StatusFlags;

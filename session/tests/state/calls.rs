@@ -1,20 +1,20 @@
-//! A CALL pins until what its procedure does is known, and then only by what that has left.
+//! A CALL pins until the effects of its procedure are known, and then only by those effects.
 
 use super::stage::{MARIADB_11, MYSQL, Said, Stage, err, ok};
 use pilotfish_session::state::{Pin, Rules};
 use wire::StatusFlags;
 
-/// A session that has called `d1.p`, with what the server said.
+/// A session that has called `d1.p`, with this reply of the server.
 fn called(text: &str, said: Said) -> Stage {
     let mut stage = Stage::new(MYSQL);
     stage.says("USE d1", ok().schema("d1"));
     stage.says(text, said);
-    // LAST_INSERT_ID() may be another.
+    // The procedure may have changed LAST_INSERT_ID().
     assert!(stage.pins().contains("routine"), "{}", stage.pins());
     stage
 }
 
-/// The server tells a procedure's body.
+/// Answers the state query with the procedure's body.
 fn tell(stage: &mut Stage, body: &str) {
     let definition = format!("CREATE DEFINER=`u`@`%` PROCEDURE `p`(a INT)\n{body}");
     let text = |text| (253, false, Some(text));
@@ -45,12 +45,12 @@ fn a_call_with_unknown_effects_pins_for_good() {
     let mut stage = called("CALL p(1)", ok());
     tell(&mut stage, "DO GET_LOCK('a', 1)");
     assert_eq!((&*stage.pins(), &*stage.asks()), ("routine", ""));
-    // It may not be read.
+    // The account may not read the procedure's body.
     let mut stage = called("CALL p(1)", ok());
     let text = |text| (253, false, text);
     stage.hears(&ok(), &[text(Some("p")), text(Some("")), text(None)]);
     assert_eq!((&*stage.pins(), &*stage.asks()), ("routine", ""));
-    // It is gone.
+    // The procedure does not exist any more.
     let mut stage = called("CALL p(1)", ok());
     stage.refused();
     assert_eq!((&*stage.pins(), &*stage.asks()), ("routine", ""));

@@ -1,4 +1,4 @@
-//! Global variables that change while a session lives; each by a sentence.
+//! Global variables that change while a session exists; one test for each rule.
 
 use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, ok};
 use pilotfish_session::state::{Former, Heir};

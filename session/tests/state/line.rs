@@ -1,4 +1,4 @@
-//! A connection to a real server, its replies followed as the data plane follows them.
+//! A connection to a real server whose replies are parsed as the data plane parses them.
 
 use e2e::Server;
 use e2e::raw::{Address, Login, RawConn, capability, command};
@@ -12,25 +12,25 @@ use wire::{Capabilities, Command};
 /// A row as text.
 pub type Row = Vec<Option<Vec<u8>>>;
 
-/// What a client asks for, with what tracking needs.
+/// The login of a client, with the capability that session tracking needs.
 pub fn login() -> Login {
     Login::app().schema("d1").and(capability::SESSION_TRACK)
 }
 
-/// A reply, as far as states and comparisons need it.
+/// The parts of a reply that the state model and the comparison need.
 #[derive(Debug, Default)]
 pub struct Heard {
     pub tally: Tally,
     pub changes: Changes,
     pub error: Option<u16>,
-    /// Of the last result.
+    /// The columns of the last result.
     pub columns: Vec<Column>,
-    /// Of all results.
+    /// The rows of all results.
     pub rows: Vec<Row>,
 }
 
 impl Heard {
-    /// The rows as readable text.
+    /// Returns the rows as readable text.
     pub fn texts(&self) -> Vec<Vec<String>> {
         let text = |cell: &Option<Vec<u8>>| match cell {
             Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -42,7 +42,7 @@ impl Heard {
             .collect()
     }
 
-    /// The last OK or EOF and what it says of changes.
+    /// Notes the last OK or EOF and the changes that it reports.
     fn note(&mut self, packet: &[u8], capabilities: Capabilities) {
         let tail = OkTail::decode(packet, capabilities).expect("an OK packet");
         for change in tail.changes() {
@@ -59,7 +59,7 @@ impl Heard {
     }
 }
 
-/// Where in a reply the next packet stands.
+/// The position of the next packet in a reply.
 enum Place {
     Head,
     Columns(u64),
@@ -82,12 +82,12 @@ impl Line {
         }
     }
 
-    /// A statement over the text protocol.
+    /// Runs a statement over the text protocol.
     pub fn query(&mut self, text: &[u8]) -> Heard {
         self.command(command::QUERY, text)
     }
 
-    /// A statement that must succeed.
+    /// Runs a statement that must succeed.
     #[track_caller]
     pub fn run(&mut self, text: &str) -> Heard {
         let heard = self.query(text.as_bytes());
@@ -95,13 +95,13 @@ impl Line {
         heard
     }
 
-    /// The only row of a statement that must succeed.
+    /// Returns the only row of a statement that must succeed.
     #[track_caller]
     pub fn row(&mut self, text: &str) -> Row {
         self.run(text).rows.remove(0)
     }
 
-    /// A command and its whole reply.
+    /// Sends a command and returns its whole reply.
     pub fn command(&mut self, byte: u8, argument: &[u8]) -> Heard {
         self.conn.send(&[&[byte], argument].concat());
         let capabilities = Capabilities(self.conn.capabilities);

@@ -17,7 +17,7 @@ mod texts;
 use pilotfish_session::state::ValuesTable;
 use system::Entropy;
 
-/// A worker's values, none yet.
+/// A worker's table of session values, still empty.
 fn values_table() -> ValuesTable {
     ValuesTable::new(Entropy::seeded(7).hash_keys().unwrap())
 }

@@ -1,8 +1,8 @@
-//! The state model against a naive model of servers: random sessions say random things, on few
-//! connections, and none ever finds a value that is not its own.
+//! The state model against a naive model of servers: sessions run random statements on few
+//! connections, and no session sees the value of another.
 //!
-//! The naive server keeps for each connection what a real one keeps, says in its trackers what a real
-//! one says, and reads the SET statements that restore. A twin of each session is kept aside.
+//! The naive server keeps the state of each connection as a real server does, reports changes in its session
+//! trackers, and reads the SET statements of the proxy. Each session has a twin that runs alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use pilotfish_session::state::{
 use proptest::prelude::*;
 use wire::StatusFlags;
 
-/// Variables with what login leaves.
+/// Variables with their values after login.
 const VARIABLES: [(&str, &str); 4] = [
     ("sort_buffer_size", "262144"),
     ("time_zone", "SYSTEM"),
@@ -25,7 +25,7 @@ const USER_VARIABLES: [&str; 3] = ["a", "b", "c"];
 const SCHEMAS: [&str; 2] = ["one", "two"];
 const TABLES: [&str; 2] = ["s", "t"];
 
-/// What a server keeps for one connection.
+/// The state that a server keeps for one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 struct Kept {
     schema: Option<String>,
@@ -33,7 +33,7 @@ struct Kept {
     user_variables: BTreeMap<String, String>,
     temporary: BTreeSet<(String, String)>,
     in_transaction: bool,
-    /// Changes noted and not told: an error came in between.
+    /// Variables that changed and were not reported yet, because an error came in between.
     untold: Vec<String>,
     is_state_untold: bool,
 }
@@ -48,7 +48,7 @@ impl Kept {
         }
     }
 
-    /// What its session can see.
+    /// Returns the state that the session can see: without user variables that are NULL.
     fn seen(&self) -> Self {
         let user_variables = self.user_variables.iter();
         let set = user_variables.filter(|(_, value)| *value != "NULL");
@@ -61,7 +61,7 @@ impl Kept {
     }
 }
 
-/// What a session says.
+/// A statement of a session.
 #[derive(Clone, Debug)]
 enum Does {
     Set(usize, u8),
@@ -76,10 +76,10 @@ enum Does {
     DropTemporary(usize),
     Begin,
     Commit,
-    /// A trigger sets a user variable and a variable, and the statement ends with an error or not.
+    /// A trigger sets a user variable and a system variable; the statement fails if the flag says so.
     Triggered(usize, u8, bool),
     Fails,
-    /// The second of two statements fails.
+    /// A command of two statements of which the second one fails.
     HalfFails(usize, u8),
     Call,
     Ends,
@@ -156,7 +156,7 @@ impl World {
         )
     }
 
-    /// One session says one thing, if there is a connection for it.
+    /// Runs one statement of one session, if there is a connection for it.
     fn step(&mut self, id: usize, what: &Does) {
         if matches!(what, Does::Ends) {
             return self.end(id);
@@ -175,7 +175,7 @@ impl World {
         let (state, kept, holder) = &mut self.connections[at];
         assert_visible(twin, kept, what);
         let said = execute(self.server, kept, what);
-        // The twin lives alone: what it does not see, it does not have.
+        // The twin has a connection of its own, so it has no unreported changes.
         let mut alone = twin.clone();
         alone.untold.clear();
         execute(self.server, &mut alone, what);
@@ -277,8 +277,8 @@ impl World {
     }
 }
 
-/// What a session sees on a connection before its statement is what it would see alone: all but the
-/// user variables that the statement does not mention.
+/// Asserts that a session sees on a connection the same state as its twin, except for the user
+/// variables that the statement does not mention.
 fn assert_visible(twin: &Kept, kept: &Kept, what: &Does) {
     let (mut twin, mut kept) = (twin.clone(), kept.seen());
     let mentioned = mentioned(what);
@@ -330,7 +330,7 @@ fn text_of(what: &Does) -> String {
     }
 }
 
-/// What a server does and says.
+/// Executes a statement on the naive server and returns the reply.
 fn execute(server: sql::Server, kept: &mut Kept, what: &Does) -> Said {
     let mut names = Vec::new();
     let mut is_changed = true;
@@ -415,7 +415,7 @@ fn execute(server: sql::Server, kept: &mut Kept, what: &Does) -> Said {
             return said;
         }
         Does::Call => {
-            // INTO tells nothing.
+            // SELECT … INTO reports no change.
             kept.user_variables
                 .insert(USER_VARIABLES[0].to_owned(), "9".to_owned());
             is_changed = false;
@@ -425,7 +425,7 @@ fn execute(server: sql::Server, kept: &mut Kept, what: &Does) -> Said {
     finish(server, kept, said, names, is_changed)
 }
 
-/// The trackers' part of an OK.
+/// Adds the session trackers to an OK.
 fn finish(
     server: sql::Server,
     kept: &mut Kept,
@@ -438,7 +438,7 @@ fn finish(
     if tells {
         let untold = std::mem::take(&mut kept.untold);
         for name in untold.into_iter().chain(names) {
-            // MariaDB 11 tells of one of two for the other.
+            // MariaDB 11 reports one of these two variables under the name of the other.
             let is_confused = server == MARIADB_11 && name == "unique_checks";
             let name = if is_confused {
                 "foreign_key_checks"
@@ -458,7 +458,7 @@ fn finish(
     }
 }
 
-/// What a server answers to what the proxy asks.
+/// Returns the naive server's answer to a state query of the proxy.
 fn answer(server: sql::Server, kept: &mut Kept, text: &str) -> (Said, Vec<(u8, Option<String>)>) {
     if text.starts_with("SHOW CREATE PROCEDURE ") {
         let body = format!(
@@ -515,7 +515,7 @@ fn answer(server: sql::Server, kept: &mut Kept, text: &str) -> (Said, Vec<(u8, O
     (finish(server, kept, rows(1), Vec::new(), false), cells)
 }
 
-/// Reads a SET that restores.
+/// Applies a SET of the proxy that restores a session.
 fn assign(kept: &mut Kept, set: &str, changes: &mut Changes) {
     let Some(list) = set.strip_prefix("SET ") else {
         return assert_eq!(set, "");

@@ -1,5 +1,5 @@
-//! User variables whose names are not ASCII: known where statements are UTF-8, and never taken for others
-//! that a server may think equal.
+//! User variables whose names are not ASCII: they are tracked if statements are UTF-8, and never confused
+//! with names that a server may compare as equal.
 
 use super::stage::{MARIADB_10, MYSQL, Stage, ok, rows};
 

@@ -1,4 +1,4 @@
-//! What keeps a session on its connection, and until when; each by a sentence.
+//! Pins: why a session stays on its connection, and until when; one test for each rule.
 
 use super::stage::{MARIADB_10, MARIADB_11, MYSQL, Stage, err, ok, rows};
 use pilotfish_session::state::{Hold, Pin, Pins, Ran, Rules};
@@ -47,7 +47,7 @@ fn names_that_depend_on_the_character_set_keep_the_session() {
         "SET character_set_client = latin1",
         ok().var("character_set_client", "latin1"),
     );
-    // Its bytes are two letters in latin1 as well.
+    // The bytes of the name are two letters in latin1.
     stage.says("SET @Ã = 1", ok().changed());
     assert_eq!(
         (stage.pins(), stage.asks()),

@@ -1,4 +1,4 @@
-//! A pool as small as can be: sessions take turns on backend connections, by the state model alone.
+//! A minimal pool: sessions share backend connections by the state model alone.
 
 use std::rc::Rc;
 
@@ -24,21 +24,21 @@ pub struct Backend {
     pub holder: Option<usize>,
 }
 
-/// A session without a connection of its own.
+/// A pooled session.
 pub struct Pooled {
     pub id: usize,
     pub state: SessionState,
-    /// The connection that it holds.
+    /// The index of the connection that the session holds.
     pub on: Option<usize>,
     facts: Facts,
 }
 
-/// What became of a statement.
+/// The outcome of a statement.
 #[allow(clippy::large_enum_variant)] // a test's, one at a time
 pub enum Turn {
-    /// It ran.
+    /// The statement ran.
     Ran(Heard),
-    /// It did not: every connection is held, or the schema is gone.
+    /// The statement did not run: every connection is held, or the schema does not exist any more.
     Full,
 }
 
@@ -46,11 +46,11 @@ pub struct Pool {
     pub table: ValuesTable,
     pub backends: Vec<Backend>,
     pub login: Login,
-    /// What the model did, for failed tests to tell.
+    /// The model's actions, printed if a test fails.
     pub log: Vec<String>,
-    /// Restorations that assigned something.
+    /// The number of restorations that assigned a value.
     pub restorations: usize,
-    /// Statements of SQL text that were prepared again.
+    /// The number of text statements that were prepared again.
     pub texts_made: usize,
     server: &'static Server,
 }
@@ -108,7 +108,7 @@ impl Pool {
         }
     }
 
-    /// A statement of a session, on the connection that it holds or on the nearest that is free.
+    /// Runs a statement on the connection that the session holds, or on the free one with the nearest state.
     pub fn run(&mut self, session: &mut Pooled, text: &[u8]) -> Turn {
         let flags = session.state.flags();
         session.facts.read(text, flags);
@@ -123,7 +123,7 @@ impl Pool {
         let refused = self.make_texts(on, session, &needs);
         if let Some(heard) = refused.filter(|_| session.facts.kind == sql::StatementKind::Execute) {
             self.return_to(session, schema);
-            // The servers execute what was prepared in a schema that is gone, sometimes.
+            // Servers sometimes execute a statement that was prepared in a schema that is dropped now.
             return match heard.error {
                 Some(UNKNOWN_SCHEMA) => Turn::Full,
                 _ => Turn::Ran(heard),
@@ -178,7 +178,7 @@ impl Pool {
         }
     }
 
-    /// Prepares what the session's statements in SQL text need, and drops what is not theirs.
+    /// Prepares the session's text statements on the connection, and drops those of other sessions.
     fn make_texts(&mut self, on: usize, session: &mut Pooled, needs: &Needs) -> Option<Heard> {
         if !needs.wants_texts() {
             return None;
@@ -228,7 +228,7 @@ impl Pool {
         near.min().map(|(_, index)| index)
     }
 
-    /// Makes a connection like the session; the server's words where a schema is gone.
+    /// Restores the session's state on a connection. Returns the server's error if the schema is dropped.
     fn restore(
         &mut self,
         on: usize,
@@ -280,7 +280,7 @@ impl Pool {
             Restoration::Unfit => {
                 self.log
                     .push(format!("session {} reconnects {on}", session.id));
-                // It has no schema, and no connection that has one goes back to none.
+                // The session has no schema, and a connection cannot leave its schema.
                 let mut login = self.login.clone();
                 login.schema = None;
                 self.backends[on] = self.connect(&login);
@@ -290,7 +290,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Asks what may be asked so that the session may leave.
+    /// Sends the state queries that may end the session's pins.
     fn ask(&mut self, on: usize, session: &mut Pooled) {
         for _ in 0..32 {
             let Some(state_query) = session.state.state_query(&self.backends[on].state) else {
@@ -333,12 +333,12 @@ impl Pool {
         ));
     }
 
-    /// The session ends.
+    /// Ends the session.
     pub fn leave(&mut self, session: Pooled) {
         if let Some(on) = session.on {
             self.backends[on].state.forget();
             self.backends[on].holder = None;
-            // What it holds ends with a reset.
+            // A reset ends the pins of the connection.
             let backend = &mut self.backends[on];
             assert_eq!(
                 backend.line.command(command::RESET_CONNECTION, b"").error,
@@ -351,7 +351,7 @@ impl Pool {
     }
 }
 
-/// Who reads statements there.
+/// Returns the server version by which the parser reads statements for this product.
 pub fn version(product: Product) -> sql::Server {
     match product {
         Product::MariaDb => sql::Server::MariaDb(101_100),

@@ -1,4 +1,4 @@
-//! What the state model knows of a session and restores on another connection; each by a sentence.
+//! The state that the model knows of a session and restores on another connection; one test for each rule.
 
 use std::rc::Rc;
 

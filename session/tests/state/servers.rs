@@ -1,5 +1,5 @@
-//! The state model against real servers: sessions that take turns on few connections find what they
-//! would find alone.
+//! The state model against real servers: sessions that share few connections get the results that
+//! they would get on a connection of their own.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use pilotfish_session::state::Rules;
 use super::line::{Heard, Line, login};
 use super::pool::{Pool, Pooled, Turn};
 
-/// Differ from connection to connection, or by time.
+/// Variables that differ between connections or change with time.
 const OWN: &[&str] = &[
     "pseudo_thread_id",
     "rand_seed1",
@@ -28,7 +28,7 @@ const OWN: &[&str] = &[
     "warning_count",
 ];
 
-/// What the proxy sets for itself.
+/// Whether the variable is left out of the comparison, or is one that the proxy sets for itself.
 fn is_own(name: &str) -> bool {
     OWN.contains(&name) || name.starts_with("session_track_")
 }
@@ -68,7 +68,7 @@ fn prepare(server: &Server) {
 
 const PRODUCTS: [Product; 3] = [Product::MariaDb, Product::MariaDbNext, Product::MySql];
 
-/// A value that a variable does not have, as SQL, to be tried in this order.
+/// Values that differ from the variable's present value, as SQL, in the order in which to try them.
 fn others(name: &str, value: &str) -> Vec<String> {
     let mut tried: Vec<String> = match name {
         "sql_mode" => vec!["'ANSI'".into(), "''".into()],
@@ -80,7 +80,7 @@ fn others(name: &str, value: &str) -> Vec<String> {
             vec!["MyISAM".into()]
         }
         "timestamp" => vec!["12345.25".into()],
-        // Too little of it, and nothing runs any more.
+        // With a small value no statement runs any more.
         "max_session_mem_used" => return vec![],
         name if name.starts_with("character_set_") => vec!["latin1".into()],
         name if name.starts_with("collation_") => vec!["latin1_bin".into()],
@@ -116,7 +116,7 @@ fn every_session_variable_is_restored_on_another_connection() {
     }
 }
 
-/// Whether the variable could be set, and was restored.
+/// Returns whether the variable could be set and was restored.
 fn restores(
     server: &'static Server,
     name: &str,
@@ -147,7 +147,7 @@ fn restores(
         if first == *fresh {
             continue;
         }
-        // It moves to the other connection.
+        // The session moves to the other connection.
         pool.backends[on].holder = Some(99);
         let seen = run(&mut pool, &mut session, "SHOW SESSION VARIABLES");
         assert_eq!(
@@ -156,7 +156,7 @@ fn restores(
             "{text}\n{:#?}",
             pool.log
         );
-        // A fresh session finds a fresh connection, on either.
+        // A fresh session sees fresh values on both connections.
         for on in 0..2 {
             pool.backends[on].holder = None;
             pool.backends[1 - on].holder = Some(99);
@@ -193,8 +193,8 @@ fn run(pool: &mut Pool, session: &mut Pooled, text: &str) -> Heard {
     }
 }
 
-/// What sessions say; `#` is the session's number. Each writes to tables of its own only: they run
-/// one after the other here, and would wait for one another's locks for ever.
+/// The sessions' statements; `#` is the session's number. Each session writes only to its own tables, because
+/// the sessions run one after the other here and would wait for each other's locks for ever.
 const STATEMENTS: &[&str] = &[
     "SET NAMES latin1",
     "SET NAMES utf8mb4",
@@ -276,7 +276,7 @@ const STATEMENTS: &[&str] = &[
     "SELECT COUNT(*) FROM held#",
     "DROP TEMPORARY TABLE held#",
     "DROP TABLE IF EXISTS d1.held#, d2.held#",
-    // Its type does not depend on whether @a existed before (MySQL's `SELECT @a + 1` would).
+    // The column's type does not depend on whether @a existed before (that of MySQL's `SELECT @a + 1` does).
     "PREPARE p FROM 'SELECT CONCAT(@a)'",
     "PREPARE p FROM 'INSERT INTO d1.t# (b) VALUES (9)'",
     "EXECUTE p",
@@ -351,7 +351,7 @@ const OF_MYSQL: &[&str] = &[
     "SET optimizer_trace = 'enabled=off'",
 ];
 
-/// What lets go of what holds a session.
+/// Statements that end a pin.
 const LETTING_GO: &[&str] = &[
     "COMMIT",
     "ROLLBACK",
@@ -365,7 +365,7 @@ const LETTING_GO: &[&str] = &[
     "SHOW SESSION VARIABLES",
 ];
 
-/// What pins for good: said seldom.
+/// Statements that pin for good; they are chosen seldom.
 const PINNING: &[&str] = &[
     "CALL d1.sets()",
     "CALL d1.locks(#)",
@@ -403,7 +403,7 @@ impl Comparison {
             prepare(server);
             let mut root = Line::open(server, &e2e::raw::Login::app());
             for i in 0..SESSIONS {
-                // What the seed before has left on the server that all share.
+                // The objects that the previous seed has left on the server.
                 root.run(&format!("DROP DATABASE IF EXISTS own{i}"));
                 root.run(&format!("DROP TABLE IF EXISTS d1.held{i}, d2.held{i}"));
                 for table in [
@@ -432,11 +432,11 @@ impl Comparison {
         let fresh = |server| variables(&Line::open(server, &login()).run("SHOW SESSION VARIABLES"));
         let (one, other) = (fresh(server), fresh(&oracle));
         let differing = changed(&one, &other).into_iter();
-        // MariaDB's of one replication source are the server's: other tests set them on it meanwhile.
+        // In MariaDB, variables of a replication source are global, and other tests change them meanwhile.
         let of_source = ["max_relay_log_size", "sql_slave_skip_counter"];
         let of_server = differing.map(|(name, ..)| name.to_owned());
         let of_server = of_server.chain(of_source.map(str::to_owned)).collect();
-        // Every second seed without DEPRECATE_EOF: there results cannot carry changes.
+        // Every second seed runs without DEPRECATE_EOF: there results cannot carry changes.
         let login = match seed % 2 {
             0 => login().without(capability::DEPRECATE_EOF),
             _ => login(),
@@ -467,7 +467,7 @@ impl Comparison {
         }
     }
 
-    /// A number below this one.
+    /// Returns a random number below `sides`.
     fn roll(&mut self, sides: usize) -> usize {
         self.dice = self
             .dice
@@ -491,7 +491,7 @@ impl Comparison {
         list[index]
     }
 
-    /// One statement of one session, on both sides.
+    /// Runs one statement of one session on both servers.
     fn step(&mut self, product: Product) {
         let id = self.roll(SESSIONS);
         let is_held = self.twins[id].pooled.on.is_some();
@@ -501,7 +501,7 @@ impl Comparison {
         if self.roll(200) == 0 || is_held_for_good && self.roll(10) == 0 {
             let mut ended = self.twins.remove(id);
             self.pool.leave(ended.pooled);
-            // The server may take its time to see that a connection is closed, and its locks free.
+            // A reset frees the locks now; the server may notice a closed connection late.
             ended.alone.command(command::RESET_CONNECTION, b"");
             let begun = self.begin(id);
             self.twins.insert(id, begun);
@@ -572,8 +572,8 @@ impl Comparison {
             _ => {
                 assert_eq!(alone.error, pooled.error, "{text}: {}", story());
                 assert_eq!(alone.texts(), pooled.texts(), "{text}: {}", story());
-                // ROLLBACK warns of tables without transactions that were changed long before, until
-                // a transaction has begun in between.
+                // ROLLBACK warns of earlier changes to non-transactional tables until a new
+                // transaction has begun.
                 let is_rollback = text.starts_with("ROLLBACK");
                 let counts = |heard: &Heard| {
                     let warnings = if is_rollback { 0 } else { heard.tally.warnings };
@@ -606,7 +606,7 @@ fn compare(product: Product, seed: u64, steps: usize) {
     assert!(moved > ran / 10, "sessions hardly moved");
 }
 
-/// The same in every run, so that a failure is a number: `SEED=… STEPS=…` for others.
+/// The seeds are fixed, so that a failure can be repeated. `SEED=… STEPS=…` chooses others.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn compare_all(product: Product) {

@@ -1,4 +1,4 @@
-//! A session and a connection, and a server that says what a test lets it say.
+//! A session and a connection, and a scripted server whose replies the test gives.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ pub const MYSQL: Server = Server::MySql(90_700);
 pub const MARIADB_10: Server = Server::MariaDb(101_119);
 pub const MARIADB_11: Server = Server::MariaDb(110_809);
 
-/// What login leaves, in the order of [`Baseline::question`].
+/// The values of a fresh connection, in the order of [`Baseline::question`].
 pub fn baseline(server: Server) -> Rc<Baseline> {
     let row: Vec<Option<&[u8]>> = [
         "utf8mb4",
@@ -32,7 +32,7 @@ pub fn baseline(server: Server) -> Rc<Baseline> {
     Rc::new(Baseline::read(server, &row).expect("eight values"))
 }
 
-/// What the server says of one exchange.
+/// The server's reply to one exchange.
 #[derive(Clone, Debug)]
 pub struct Said {
     pub changes: Changes,
@@ -40,7 +40,7 @@ pub struct Said {
     pub error: Option<u16>,
 }
 
-/// OK, with autocommit on and no transaction open.
+/// An OK with autocommit on and no open transaction.
 pub fn ok() -> Said {
     let status = StatusFlags::AUTOCOMMIT;
     Said {
@@ -58,7 +58,7 @@ pub fn ok() -> Said {
     }
 }
 
-/// This error, and nothing else.
+/// A reply that is only this error.
 pub fn err(number: u16) -> Said {
     Said {
         error: Some(number),
@@ -67,7 +67,7 @@ pub fn err(number: u16) -> Said {
     }
 }
 
-/// This many rows.
+/// A result with this many rows.
 pub fn rows(count: u64) -> Said {
     let mut said = ok();
     said.tally.had_rows = true;
@@ -76,7 +76,7 @@ pub fn rows(count: u64) -> Said {
 }
 
 impl Said {
-    /// A variable was reported, and that state changed.
+    /// Adds a session tracker that reports this variable, and the flag that state changed.
     pub fn var(mut self, name: &str, value: &str) -> Self {
         self.changes.variable(name.as_bytes(), value.as_bytes());
         self.changed()
@@ -87,7 +87,7 @@ impl Said {
         self.changed()
     }
 
-    /// What is reported from here on came with this result.
+    /// Attributes the changes that are added after this call to this result.
     pub fn with(mut self, result: u32) -> Self {
         self.changes.ends(result);
         self
@@ -128,7 +128,7 @@ impl Said {
         self
     }
 
-    /// So many results came before.
+    /// Sets the number of results before this one.
     pub fn results(mut self, count: u32) -> Self {
         self.tally.results = count;
         self
@@ -167,7 +167,7 @@ impl Stage {
         stage
     }
 
-    /// The session says something, and the server that.
+    /// Runs a statement of the session, to which the server gives this reply.
     pub fn says(&mut self, text: &str, said: Said) -> &mut Self {
         let facts = sql::facts(text.as_bytes(), self.session.flags());
         self.ran(Ran::Statement, &facts, text, &said)
@@ -187,7 +187,7 @@ impl Stage {
         self
     }
 
-    /// The session moves to a fresh connection, where it needs what this statement needs.
+    /// Moves the session to a fresh connection and returns the SET that restores it for this statement.
     pub fn moves(&mut self, text: &str) -> String {
         assert_eq!(self.pins(), "", "it is free to move");
         let values = self.table.fresh();
@@ -195,15 +195,15 @@ impl Stage {
         self.set(text)
     }
 
-    /// Another session takes over the connection.
+    /// Gives the connection to another session.
     pub fn gives_way(&mut self) {
         let values = self.table.fresh();
         let flags = self.baseline.flags();
         self.session = SessionState::new(self.session.rules(), values, flags);
     }
 
-    /// The SET that makes the connection like the session for this statement; empty if none is
-    /// needed.
+    /// Returns the SET that restores the session's state on the connection for this statement;
+    /// empty if none is needed.
     pub fn set(&self, text: &str) -> String {
         match restoration(&self.session, &self.connection, &self.needs(text)) {
             Restoration::Nothing => String::new(),
@@ -241,17 +241,17 @@ impl Stage {
         Needs::of(&facts, text.as_bytes())
     }
 
-    /// Why the session cannot leave, by name.
+    /// Returns the names of the session's pins.
     pub fn pins(&self) -> String {
         self.session.pins().to_string()
     }
 
-    /// What the proxy asks; empty for nothing.
+    /// Returns the proxy's state query; empty if there is none.
     pub fn asks(&self) -> String {
         let state_query = self.session.state_query(&self.connection);
         state_query.map_or_else(String::new, |state_query| {
             let text = String::from_utf8(state_query.text().to_vec()).expect("ASCII");
-            // Each question says so.
+            // Each state query ends with it.
             match text.strip_suffix(" LIMIT 1") {
                 Some(question) => question.to_owned(),
                 None => text,
@@ -259,7 +259,7 @@ impl Stage {
         })
     }
 
-    /// The answer to what the proxy asks.
+    /// Gives the session the server's answer to the state query.
     pub fn hears(&mut self, said: &Said, cells: &[(u8, bool, Option<&str>)]) -> &mut Self {
         let state_query: StateQuery = self.session.state_query(&self.connection).expect("it asks");
         let columns = cells
@@ -281,14 +281,14 @@ impl Stage {
         self
     }
 
-    /// An error for what the proxy asks.
+    /// Answers the state query with an error.
     pub fn refused(&mut self) -> &mut Self {
         let state_query = self.session.state_query(&self.connection).expect("it asks");
         self.session.refused(&state_query);
         self
     }
 
-    /// The same, where every column is a string.
+    /// Like [`Self::hears`], with an OK and string columns only.
     pub fn hears_texts(&mut self, cells: &[&str]) -> &mut Self {
         let cells: Vec<_> = cells.iter().map(|text| (253, false, Some(*text))).collect();
         self.hears(&ok(), &cells)

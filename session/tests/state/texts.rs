@@ -1,4 +1,4 @@
-//! Statements prepared from SQL text go where their session goes, and are seen by nobody else.
+//! Statements prepared from SQL text move with their session, and no other session sees them.
 
 use std::rc::Rc;
 
@@ -13,19 +13,19 @@ fn needs(stage: &Stage, text: &str) -> Needs {
     Needs::of(&facts, text.as_bytes())
 }
 
-/// What has to be prepared on the session's connection before this.
+/// The statements that must be prepared on the session's connection before `text` runs.
 fn missing(stage: &Stage, text: &str) -> Vec<Rc<TextStatement>> {
     let needs = needs(stage, text);
     stage.session.texts_to_make(&stage.connection, &needs)
 }
 
-/// The same as SQL.
+/// The SQL of the statements that [`missing`] returns.
 fn made(stage: &Stage, text: &str) -> Vec<String> {
     let sql = |it: &Rc<TextStatement>| String::from_utf8_lossy(it.make()).into_owned();
     missing(stage, text).iter().map(sql).collect()
 }
 
-/// What has to be dropped there before this.
+/// The names of the statements that must be dropped from the connection before `text` runs.
 fn hidden(stage: &Stage, text: &str) -> Vec<String> {
     let needs = needs(stage, text);
     let names = stage.session.texts_to_hide(&stage.connection, &needs);
@@ -33,7 +33,7 @@ fn hidden(stage: &Stage, text: &str) -> Vec<String> {
     names.iter().map(name).collect()
 }
 
-/// The session is on a fresh connection.
+/// Moves the session to a fresh connection.
 fn move_on(stage: &mut Stage) {
     assert_eq!(stage.pins(), "", "it is free to move");
     let values = stage.table.fresh();
@@ -99,7 +99,7 @@ fn a_statement_of_ones_own_takes_the_place_of_anothers() {
 
 #[test]
 fn a_statement_that_is_only_dropped_is_prepared_as_a_placeholder() {
-    // In a transaction that only reads the server would not.
+    // In a read-only transaction the server would refuse the statement.
     let make = "PREPARE s FROM 'INSERT INTO t VALUES (1)'";
     let mut stage = prepared(MARIADB_10, make, ok().changed());
     move_on(&mut stage);

@@ -1,4 +1,4 @@
-//! What a session holds, without a server.
+//! The connection that a session holds, tested without a server.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn a_session_without_a_connection_releases_none() {
     let control = SessionControl::default();
     control.settle_at(BackendId(0), 7);
     assert!(held.release(&control).is_none());
-    // A command may have taken the connection: its statement still runs.
+    // A command may have taken the connection; the statement still runs.
     assert!(held.statement_to_kill().is_some());
     assert_eq!(control.thread(), 7);
 }

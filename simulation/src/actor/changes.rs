@@ -1,4 +1,5 @@
-//! What an actor does where an administrator changes things: it must find each change from its moment on.
+//! An actor's operations while an administrator changes the configuration. The actor must see each change from the
+//! moment at which it takes effect.
 
 use std::rc::Rc;
 
@@ -15,11 +16,11 @@ const ACCESS_DENIED: u16 = 1045;
 /// ER_TOO_MANY_USER_CONNECTIONS.
 const TOO_MANY_OF_USER: u16 = 1203;
 
-/// Bytes of statements that a client sends before it reads: they have room on their way.
+/// Bytes of statements that a client sends before it reads. The buffers on the way can hold them.
 const FLOOD_BYTES: usize = 200_000;
 
 impl Actor {
-    /// Does something that changes concern, or that takes memory.
+    /// Does an operation that depends on the configuration, or one that uses memory.
     pub(super) async fn meet_changes(&mut self) -> Result<(), Leave> {
         match self.part.dice.below(5) {
             0 | 1 => self.ask_ruled().await,
@@ -28,7 +29,7 @@ impl Actor {
         }
     }
 
-    /// A rule applies to each statement behind its change, and to none before.
+    /// Checks that a rule applies to each statement after the rule is added, and to no statement before.
     async fn ask_ruled(&mut self) -> Result<(), Leave> {
         let proxy = Rc::clone(&self.session.door.proxy);
         let begin = proxy.rule.look();
@@ -47,7 +48,8 @@ impl Actor {
         }
     }
 
-    /// A guest logs in beside: only while the proxy knows the account, and only so many at once.
+    /// Logs a guest in on a second connection. The login succeeds only while the proxy knows the account, and below its
+    /// limit of sessions.
     async fn visit(&mut self) -> Result<(), Leave> {
         let proxy = Rc::clone(&self.session.door.proxy);
         let is_it = |door: &&super::Door| door.is_pooled && Rc::ptr_eq(&door.proxy, &proxy);
@@ -96,7 +98,7 @@ impl Actor {
                     false => Err(self.broken(format_args!("a guest is refused: {code} {text}"))),
                 }
             }
-            // As for a user whom the proxy knows, so that nobody learns whom it knows.
+            // The reply is the same for known and unknown users, so a client cannot learn which users exist.
             Ok(Err(NotIn::AskedInClear)) if is_known != Some(true) => Ok(()),
             Ok(Err(NotIn::Broken(_))) if self.part.is_rough() => Ok(()),
             Ok(Err(why)) => Err(self.broken(format_args!("the login of a guest: {why:?}"))),
@@ -104,10 +106,10 @@ impl Actor {
         }
     }
 
-    /// A guest asks something. The account may go while its session lasts.
+    /// Runs a guest's statement. The account may be removed while its session is open.
     async fn stay(&mut self, proxy: &Administered, mut client: Client) -> Result<Client, Leave> {
         let guests = proxy.guests.get();
-        // A session that was killed has left its place before its client knows.
+        // A killed session leaves its place before its client reads the error.
         if guests > GUESTS_MAX && !self.part.is_rough() {
             return Err(self.broken(format_args!("{guests} guests are in, of {GUESTS_MAX}")));
         }
@@ -126,7 +128,7 @@ impl Actor {
         Ok(client)
     }
 
-    /// Many statements at once, long ones and ones with long replies, which are read slowly.
+    /// Sends many statements at once, some long and some with long replies, and reads the replies slowly.
     async fn flood(&mut self) -> Result<(), Leave> {
         let mut replies = Vec::new();
         let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! What an actor does outside of transactions.
+//! An actor's operations outside of transactions.
 
 use wire::Command;
 
@@ -15,7 +15,7 @@ pub const SCHEMAS: [&str; 2] = ["shop", "depot"];
 const LOCKS: u64 = 3;
 
 impl Actor {
-    /// Does something.
+    /// Does a random operation.
     pub(super) async fn operate(&mut self) -> Result<(), Leave> {
         if self.part.kind.is_changing() && self.part.dice.one_in(6) {
             return self.meet_changes().await;
@@ -43,7 +43,7 @@ impl Actor {
         }
     }
 
-    /// Something that a proxy may send again.
+    /// Does a read that a proxy may repeat.
     async fn read_something(&mut self) -> Result<(), Leave> {
         match self.part.dice.below(20) {
             0..9 => self.echo().await,
@@ -55,10 +55,10 @@ impl Actor {
         }
     }
 
-    /// A number comes back.
+    /// Reads a number, and checks that the reply has it.
     async fn echo(&mut self) -> Result<(), Leave> {
         let number = self.part.books.number();
-        // Of two results the first may have gone on when a server crashes.
+        // If a server crashes between two results, the client may have the first one, and the read is not repeated.
         let forms = match self.part.kind {
             WorldKind::Reads => 2,
             _ => 3,
@@ -72,7 +72,7 @@ impl Actor {
         self.expect(&text, &reply, Some(&number.to_string()))
     }
 
-    /// The same over a prepared statement.
+    /// Reads a number with a prepared statement, and checks the reply.
     pub(super) async fn echo_prepared(&mut self) -> Result<(), Leave> {
         let id = match self.session.prepared.echo {
             Some(id) => id,
@@ -90,7 +90,7 @@ impl Actor {
         Ok(())
     }
 
-    /// A user variable is the session's own.
+    /// Checks that a user variable keeps the session's value.
     async fn keep_variable(&mut self) -> Result<(), Leave> {
         if self.part.dice.one_in(2) {
             let number = self.part.books.number();
@@ -102,7 +102,7 @@ impl Actor {
         self.expect("SELECT @kept", &reply, wanted.as_deref())
     }
 
-    /// A system variable is the session's own.
+    /// Checks that a system variable keeps the session's value.
     async fn keep_setting(&mut self) -> Result<(), Leave> {
         if self.part.dice.one_in(2) {
             let seconds = 1000 + self.part.dice.below(5);
@@ -132,7 +132,7 @@ impl Actor {
         self.expect("SELECT DATABASE()", &reply, self.session.schema)
     }
 
-    /// A temporary table is the session's own.
+    /// Checks that a temporary table keeps the session's rows.
     async fn keep_temporary(&mut self) -> Result<(), Leave> {
         match &mut self.session.temporary {
             None => {
@@ -162,7 +162,7 @@ impl Actor {
         self.expect(text, &reply, Some(&rows.to_string()))
     }
 
-    /// A write that commits by itself; then it is read, and the server's word of its id is asked for.
+    /// Writes a row with autocommit, reads the row, and asks the server for its insert id.
     async fn write_alone(&mut self) -> Result<(), Leave> {
         let token = self.part.books.number();
         let text = format!("INSERT INTO shop.ledger (token, amount) VALUES ({token}, 1)");
@@ -182,7 +182,7 @@ impl Actor {
         self.read_own(ok.last_insert_id, token).await
     }
 
-    /// What became of a write that stands alone.
+    /// Writes down the fate of a write with autocommit.
     fn note_fate(&self, token: u64, reply: Result<Reply, Leave>) -> Result<Reply, Leave> {
         let fate = match &reply {
             Ok(_) => Fate::Acknowledged,
@@ -193,7 +193,7 @@ impl Actor {
         reply
     }
 
-    /// A session reads its own writes: the row with this id has this token.
+    /// Checks that the session reads its own write: the row with this id has this token.
     pub(super) async fn read_own(&mut self, id: u64, token: u64) -> Result<(), Leave> {
         let reply = match self.part.dice.one_in(3) {
             true => self.read_prepared(id).await?,
@@ -215,7 +215,7 @@ impl Actor {
         self.execute(text, id, &[row as i64]).await
     }
 
-    /// A user lock has one holder.
+    /// Takes a user lock, and checks that no other session holds it.
     async fn hold_lock(&mut self) -> Result<(), Leave> {
         if let Some(lock) = self.session.lock {
             self.part.books.let_go(lock, self.session.id);
@@ -231,7 +231,7 @@ impl Actor {
             Some("0") => Ok(()),
             Some("1") => {
                 let other = self.part.books.got(lock, self.session.id);
-                // Where servers crash, a lock may be gone before its holder learns of it.
+                // If a server crashes, a lock may be gone before its holder knows.
                 if let Some(other) = other.filter(|_| !self.part.is_rough()) {
                     return Err(self.broken(format_args!(
                         "lock {lock} has two holders, the other is {other}"
@@ -244,7 +244,7 @@ impl Actor {
         }
     }
 
-    /// Warnings are those of the session's last statement.
+    /// Checks that SHOW WARNINGS gives the warnings of the session's last statement.
     async fn warn(&mut self) -> Result<(), Leave> {
         let name = format!("nothing{}", self.part.books.number());
         let text = format!("DROP TABLE IF EXISTS shop.{name}");
@@ -268,7 +268,7 @@ impl Actor {
         }
     }
 
-    /// Replies come in the order of their commands.
+    /// Checks that replies come in the order of their commands.
     async fn pipeline(&mut self) -> Result<(), Leave> {
         let count = 2 + self.part.dice.below(4);
         let numbers: Vec<u64> = (0..count).map(|_| self.part.books.number()).collect();
@@ -292,7 +292,7 @@ impl Actor {
         Ok(())
     }
 
-    /// The session is reset.
+    /// Resets the session.
     async fn begin_anew(&mut self) -> Result<(), Leave> {
         self.session.reset(&self.part.books);
         self.command(Command::RESET_CONNECTION, &[]).await?;
@@ -313,7 +313,7 @@ impl Actor {
         }
     }
 
-    /// A result of many rows is whole.
+    /// Checks that a result of many rows is complete.
     async fn read_all(&mut self) -> Result<(), Leave> {
         let text = "SELECT number FROM shop.numbers ORDER BY number";
         let reply = self.run(text).await?;
@@ -333,7 +333,7 @@ impl Actor {
         }
     }
 
-    /// The client goes away within a command.
+    /// Disconnects within a command.
     async fn vanish_within(&mut self) -> Result<(), Leave> {
         let token = self.part.books.number();
         let text = match self.part.dice.one_in(2) {
@@ -347,7 +347,7 @@ impl Actor {
             "client {} > {part} bytes of `{text}`, and goes",
             self.part.number
         ));
-        // It goes away in any case.
+        // The client disconnects even if this write fails.
         let _ = self.session.client.flush_part(part).await;
         if self.part.dice.one_in(2) {
             let pause = self.part.dice.millis(0, 20);

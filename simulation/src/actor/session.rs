@@ -1,4 +1,4 @@
-//! What a client knows of its session.
+//! The state that a client expects of its session.
 
 use super::COMMAND_LIMIT;
 use crate::books::Books;
@@ -6,29 +6,29 @@ use crate::client::Client;
 use crate::patience::Patience;
 use crate::world::administration::Door;
 
-/// A session, and what must be true of it.
+/// A session, and the state that it must have.
 pub struct Session {
-    /// Its connection.
+    /// The session's connection.
     pub client: Client,
-    /// How long it waits for a reply.
+    /// The limit of the wait for a reply.
     pub patience: Patience,
-    /// Where it has connected.
+    /// The listener to which the session is connected.
     pub door: Door,
-    /// What `@kept` is.
+    /// The value of `@kept`.
     pub variable: Option<u64>,
-    /// What `lock_wait_timeout` was set to.
+    /// The value to which the session has set `lock_wait_timeout`.
     pub lock_wait: Option<u64>,
-    /// The default schema that was chosen.
+    /// The default schema that the session has chosen.
     pub schema: Option<&'static str>,
-    /// Rows in its temporary table.
+    /// Rows in the session's temporary table.
     pub temporary: Option<Vec<u64>>,
-    /// The user lock that it holds.
+    /// The user lock that the session holds.
     pub lock: Option<u64>,
-    /// Whether it has begun a transaction that it has not ended.
+    /// Whether the session has begun a transaction and not ended it.
     pub is_within: bool,
     /// Prepared statements.
     pub prepared: Prepared,
-    /// The session's own number, which marks the lock's holder.
+    /// The session's number, which identifies a lock's holder in the books.
     pub id: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Prepared {
 }
 
 impl Session {
-    /// A new one, of which nothing is set.
+    /// Returns a new session with nothing set.
     pub fn new(client: Client, door: Door, id: u64) -> Self {
         Self {
             client,
@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// The session is as after its login.
+    /// Sets the expected state to that after a login.
     pub fn reset(&mut self, books: &Books) {
         self.forget_lock(books);
         self.variable = None;
@@ -72,7 +72,7 @@ impl Session {
         self.prepared = Prepared::default();
     }
 
-    /// Nobody can say any more that this session holds its lock.
+    /// Notes that it is not certain any more that this session holds its lock.
     pub fn forget_lock(&mut self, books: &Books) {
         if let Some(lock) = self.lock.take() {
             books.let_go(lock, self.id);

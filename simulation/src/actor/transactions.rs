@@ -1,39 +1,39 @@
-//! What an actor does in transactions.
+//! An actor's operations in transactions.
 
 use super::{Actor, Leave};
 use crate::books::Fate;
 use crate::client::Reply;
 
-/// Rows of the table `accounts`, from 1; what each begins with.
+/// The number of rows of the table `accounts`, whose ids begin at 1.
 pub const ACCOUNTS: u64 = 8;
-/// See [`ACCOUNTS`].
+/// The balance of each account at the start.
 pub const BALANCE: u64 = 1000;
 
 /// ER_LOCK_DEADLOCK
 const DEADLOCK: u16 = 1213;
 
-/// What a transaction has written.
+/// The writes of a transaction.
 #[derive(Default)]
 struct Written {
     tokens: Vec<u64>,
-    /// Ids of their rows.
+    /// Ids of the written rows.
     ids: Vec<u64>,
 }
 
 impl Actor {
-    /// A transaction, which ends as chance says.
+    /// Runs a transaction, and ends it with a random COMMIT or ROLLBACK.
     pub(super) async fn transact(&mut self) -> Result<(), Leave> {
         let mut written = Written::default();
         let ended = self.steps(&mut written).await;
         match ended {
             Ok(commits) => self.end(commits, &written).await,
-            // A deadlock has rolled the transaction back, and the session goes on.
+            // A deadlock rolls the transaction back, and the session goes on.
             Err(Leave::Error(error)) if error.number == DEADLOCK && !self.part.is_rough() => {
                 self.enter_all(&written.tokens, Fate::Withdrawn);
                 self.session.is_within = false;
                 Ok(())
             }
-            // Nobody has asked for an end, so it is surely rolled back.
+            // The client has sent no COMMIT, so the transaction is certainly rolled back.
             Err(why) => {
                 self.enter_all(&written.tokens, Fate::Withdrawn);
                 Err(why)
@@ -41,7 +41,7 @@ impl Actor {
         }
     }
 
-    /// The statements of a transaction before its end; whether it shall commit.
+    /// Runs the statements of a transaction before its end. Returns whether the transaction shall commit.
     async fn steps(&mut self, written: &mut Written) -> Result<bool, Leave> {
         let begin = ["BEGIN", "START TRANSACTION", "START TRANSACTION READ WRITE"];
         let begin = begin[self.part.dice.index(begin.len())];
@@ -86,7 +86,7 @@ impl Actor {
         Ok(!self.part.dice.one_in(4))
     }
 
-    /// Money goes from one account to another, mostly in the order of their numbers: against it, deadlocks come.
+    /// Moves money from one account to another, mostly in the order of their numbers. The other order causes deadlocks.
     async fn transfer(&mut self) -> Result<(), Leave> {
         let low = 1 + self.part.dice.below(ACCOUNTS - 1);
         let high = low + 1 + self.part.dice.below(ACCOUNTS - low);

@@ -12,32 +12,32 @@ use super::{Broken, Client};
 /// A value of a row: its text, or NULL.
 pub type Value = Option<String>;
 
-/// Rows beyond this are a fault of the reply.
+/// The largest number of rows. A reply with more rows is a fault.
 const ROWS_MAX: usize = 100_000;
 
 /// An error of the server or of the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError {
-    /// Its number.
+    /// The error's number.
     pub number: u16,
-    /// Its SQLSTATE.
+    /// The error's SQLSTATE.
     pub state: String,
-    /// Its text.
+    /// The error's text.
     pub text: String,
 }
 
-/// A reply; of several results it is the last.
+/// A reply. If a reply has several results, this is the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// No rows.
     Done(OkPacket),
     /// Rows.
     Rows {
-        /// What they are.
+        /// The rows.
         rows: Vec<Vec<Value>>,
-        /// Session status behind them.
+        /// The session status after the rows.
         status: StatusFlags,
-        /// Warnings behind them.
+        /// The number of warnings after the rows.
         warnings: u16,
     },
     /// An error.
@@ -67,7 +67,7 @@ impl Reply {
         }
     }
 
-    /// Session status behind it; none behind an error.
+    /// Returns the session status after the reply. `None` after an error.
     pub fn status(&self) -> Option<StatusFlags> {
         match self {
             Reply::Done(ok) => Some(ok.status),

@@ -5,10 +5,10 @@ use std::task::Waker;
 
 use tokio::time::Instant;
 
-/// Bytes that may be under way: a kernel's buffers hold about as many.
+/// Bytes that may be in transit. A kernel's buffers hold about as many.
 pub const ROOM: usize = 256 * 1024;
 
-/// One direction of a connection: what was written and not yet read.
+/// One direction of a connection: bytes that were written and not yet read.
 #[derive(Debug, Default)]
 pub struct Pipe {
     bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct Pipe {
     pub written: u64,
     /// Nothing more will be written.
     pub is_closed: bool,
-    /// The reader has gone.
+    /// The reader has closed its end.
     pub is_unread: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -41,7 +41,7 @@ impl Pipe {
         self.written += bytes.len() as u64;
         match (delayed, self.arrivals.back().copied()) {
             (None, None) => {}
-            // Bytes never overtake others.
+            // Bytes arrive in the order in which they were written.
             (None, Some((_, last))) => self.arrivals.push_back((self.written, last)),
             (Some((_, arrival)), Some((_, last))) => {
                 self.arrivals.push_back((self.written, arrival.max(last)));
@@ -75,7 +75,7 @@ impl Pipe {
         &self.bytes[self.read..self.read + count]
     }
 
-    /// The first `count` bytes were read.
+    /// Removes the first `count` bytes, which were read.
     pub fn take(&mut self, count: usize) {
         self.read += count;
         self.taken += count as u64;
@@ -91,7 +91,7 @@ impl Pipe {
         }
     }
 
-    /// Drops what is under way.
+    /// Drops the bytes in transit.
     pub fn discard(&mut self) {
         self.bytes = Vec::new();
         self.read = 0;
@@ -113,7 +113,7 @@ impl Pipe {
         }
     }
 
-    /// The reader waits.
+    /// Registers the waker of a reader that waits.
     pub fn reader_waits(&mut self, waker: &Waker) {
         match &mut self.reader {
             Some(known) => known.clone_from(waker),
@@ -121,7 +121,7 @@ impl Pipe {
         }
     }
 
-    /// The writer waits.
+    /// Registers the waker of a writer that waits.
     pub fn writer_waits(&mut self, waker: &Waker) {
         self.writer = Some(waker.clone());
     }

@@ -18,19 +18,19 @@ use super::{Weather, locked};
 use crate::seed::Dice;
 use std::net::IpAddr;
 
-/// What both ends share.
+/// The state that both ends of a connection share.
 #[derive(Debug)]
 pub struct Connection {
     client: SocketAddr,
     server: SocketAddr,
-    /// From the client, and to it.
+    /// The pipe from the client, and the pipe to the client.
     pipes: [Pipe; 2],
     is_reset: bool,
     is_cut: bool,
     delay: Duration,
     splits: u64,
     is_bytewise: bool,
-    /// The byte, of both directions together, at which it is reset.
+    /// The number of the byte, of both directions together, at which the connection is reset.
     reset_at: Option<u64>,
     dice: Dice,
 }
@@ -46,12 +46,12 @@ pub struct End {
 }
 
 impl Connection {
-    /// Whether it leads from one host to the other.
+    /// Whether the connection leads from one host to the other.
     pub fn is_between(&self, from: IpAddr, to: IpAddr) -> bool {
         self.client.ip() == from && self.server.ip() == to
     }
 
-    /// The link's weather has changed.
+    /// Applies a change of the link's weather.
     pub fn set_weather(&mut self, weather: &Weather) {
         let was_cut = std::mem::replace(&mut self.is_cut, weather.is_cut);
         self.delay = weather.delay;
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// Both sides see a reset.
+    /// Resets the connection for both sides.
     pub fn reset(&mut self) {
         self.is_reset = true;
         for pipe in &mut self.pipes {
@@ -113,7 +113,7 @@ impl Connection {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Bytes that may be read now, or that nothing may.
+    /// Returns how many bytes may be read now, or why none may.
     fn readable(&mut self, into: usize) -> Readable {
         if self.is_reset {
             return Readable::Reset;
@@ -144,7 +144,7 @@ impl Connection {
     }
 }
 
-/// What a reader finds.
+/// The state that a reader finds.
 enum Readable {
     Bytes(usize),
     Later(tokio::time::Instant),
@@ -154,7 +154,7 @@ enum Readable {
 }
 
 impl End {
-    /// Both ends of a new connection: the client's, and the server's.
+    /// Returns both ends of a new connection: the client's, and the server's.
     pub(super) fn pair(
         client: SocketAddr,
         server: SocketAddr,

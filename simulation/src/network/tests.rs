@@ -11,7 +11,7 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, last], 3306))
 }
 
-/// Two ends of a connection under this weather.
+/// Returns the two ends of a connection whose link has this weather.
 fn connected(weather: Weather) -> (Rc<Hosts>, End, End) {
     let hosts = Hosts::new(Dice::new(1));
     hosts.set_fair_weather(weather);

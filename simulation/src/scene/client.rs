@@ -1,4 +1,4 @@
-//! A client of a scene: what a test expects of its replies, in a line each.
+//! A client of a scene. Each method sends a command and checks the kind of its reply.
 
 #![allow(
     clippy::panic,
@@ -16,7 +16,7 @@ pub struct TestClient {
     client: Client,
 }
 
-/// A statement that runs; its client is back with the reply.
+/// A statement that runs. The reply gives the client back.
 pub struct Running {
     task: JoinHandle<(Client, Result<Reply, Broken>)>,
     /// The id of the client's session, for KILL.
@@ -33,7 +33,7 @@ impl TestClient {
         self.client.thread_id
     }
 
-    /// Runs a statement and gets whatever comes back.
+    /// Runs a statement, and returns its reply of any kind.
     ///
     /// # Errors
     /// The connection breaks.
@@ -50,7 +50,7 @@ impl TestClient {
         }
     }
 
-    /// The only value that a statement reads; NULL as `NULL`.
+    /// Runs a statement, and returns the only value that it reads. NULL is `NULL`.
     pub async fn value(&mut self, text: &str) -> String {
         let reply = self.run(text).await;
         let value = reply
@@ -59,7 +59,7 @@ impl TestClient {
         value.clone().unwrap_or_else(|| "NULL".to_owned())
     }
 
-    /// The error of a statement, which must fail.
+    /// Runs a statement, which must fail, and returns its error.
     pub async fn error(&mut self, text: &str) -> ServerError {
         match self.query(text).await {
             Ok(Reply::Error(error)) => error,
@@ -67,12 +67,12 @@ impl TestClient {
         }
     }
 
-    /// The rows of a statement, which must succeed; NULL as `NULL`.
+    /// Runs a statement, which must succeed, and returns its rows. NULL is `NULL`.
     pub async fn rows(&mut self, text: &str) -> Vec<Vec<String>> {
         rows_of(self.run(text).await)
     }
 
-    /// The error of a statement that cannot be prepared.
+    /// Prepares a statement, which must fail, and returns the error.
     pub async fn prepare_error(&mut self, text: &str) -> ServerError {
         match self.client.prepare(text).await {
             Ok(Err(error)) => error,
@@ -80,7 +80,7 @@ impl TestClient {
         }
     }
 
-    /// Prepares a statement, which must succeed; its id.
+    /// Prepares a statement, which must succeed, and returns its id.
     pub async fn prepare(&mut self, text: &str) -> u32 {
         match self.client.prepare(text).await {
             Ok(Ok(statement)) => statement,
@@ -96,7 +96,7 @@ impl TestClient {
         )
     }
 
-    /// The only value that an execution reads.
+    /// Executes a prepared statement, and returns the only value that it reads.
     pub async fn execution_value(&mut self, statement: u32, parameters: &[i64]) -> String {
         let reply = self.execute(statement, parameters).await;
         let value = reply.value().unwrap_or_else(|| panic!("{reply:?}"));
@@ -117,18 +117,18 @@ impl TestClient {
         ))
     }
 
-    /// A command of any kind, which must succeed and has no rows.
+    /// Sends a command of any kind, which must succeed without rows.
     pub async fn command(&mut self, command: Command, arguments: &[u8]) -> Reply {
         succeeded("the command", self.client.command(command, arguments).await)
     }
 
-    /// Becomes a session of another account, which must succeed.
+    /// Changes to another account, which must succeed.
     pub async fn change_user(&mut self, user: &str) {
         let changed = self.client.change_user(user, PASSWORD).await;
         changed.expect("the change of user succeeds");
     }
 
-    /// Sends a statement that has the server ask for a file; the file's name.
+    /// Sends a statement for which the server asks for a file, and returns the file's name.
     pub async fn begin_file(&mut self, text: &str) -> String {
         match self.client.begin_file(text).await {
             Ok(Ok(name)) => name,
@@ -142,7 +142,7 @@ impl TestClient {
         sent.expect("the connection lasts");
     }
 
-    /// Ends a file, and gets whatever comes back.
+    /// Ends a file, and returns the reply of any kind.
     pub async fn end_file(&mut self) -> Reply {
         self.client.end_file().await.expect("the connection lasts")
     }
@@ -153,7 +153,7 @@ impl TestClient {
         closed.expect("the connection lasts");
     }
 
-    /// The error of an execution of a prepared statement, which must fail.
+    /// Executes a prepared statement, which must fail, and returns the error.
     pub async fn execution_error(&mut self, statement: u32, parameters: &[i64]) -> ServerError {
         match self.client.execute(statement, parameters).await {
             Ok(Reply::Error(error)) => error,
@@ -161,7 +161,7 @@ impl TestClient {
         }
     }
 
-    /// The error of a command of any kind, which must fail.
+    /// Sends a command of any kind, which must fail, and returns the error.
     pub async fn command_error(&mut self, command: Command, arguments: &[u8]) -> ServerError {
         match self.client.command(command, arguments).await {
             Ok(Reply::Error(error)) => error,
@@ -211,7 +211,7 @@ impl TestClient {
         Running { task, session }
     }
 
-    /// Says goodbye.
+    /// Ends the session with COM_QUIT.
     pub async fn quit(self) {
         self.client.quit().await;
     }
@@ -266,15 +266,15 @@ impl Running {
         }
     }
 
-    /// The client leaves while its statement runs.
+    /// Disconnects while the statement runs.
     pub async fn leave(self) {
         self.task.abort();
-        // It ends where it stands.
+        // The task ends at once.
         let _ = self.task.await;
     }
 }
 
-/// The error that keeps a client out.
+/// Returns the error by which a login is refused.
 pub fn refusal(outcome: Result<TestClient, NotIn>) -> ServerError {
     match outcome {
         Err(NotIn::Refused(error)) => error,

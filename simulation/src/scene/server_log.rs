@@ -1,4 +1,4 @@
-//! What the servers of a scene have executed, and what is to happen when one of them begins a statement.
+//! The statements that the servers of a scene have executed, and actions for when a server begins a statement.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use crate::server::{Event, Observer};
 
-/// A statement that a server has begun for a session of a client.
+/// A statement that a server has begun for a client's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// The server's number; 0: the primary.
+    /// The server's number. Number 0 is the primary.
     pub server: usize,
     /// The id of the connection at the server.
     pub connection: u32,
@@ -17,7 +17,7 @@ pub struct Ran {
     pub text: String,
 }
 
-/// What is to be done when a statement begins.
+/// An action for when a statement begins.
 struct Due {
     /// A part of the statement's text.
     part: String,
@@ -27,14 +27,14 @@ struct Due {
 /// The statements of all servers of a scene.
 #[derive(Default)]
 pub(super) struct ServerLog {
-    /// Connections of administrators: the monitor's, and the test's own.
+    /// Connections of administrators: those of the monitor and of the test.
     administrators: RefCell<BTreeSet<(usize, u32)>>,
     ran: RefCell<Vec<Ran>>,
     due: RefCell<Option<Due>>,
 }
 
 impl ServerLog {
-    /// What tells this log of a server's events.
+    /// Returns the observer that passes a server's events to this log.
     pub fn observer(self: &Rc<Self>, server: usize) -> Observer {
         let log = Rc::clone(self);
         Rc::new(move |event| log.note(server, event))
@@ -75,12 +75,12 @@ impl ServerLog {
         }
     }
 
-    /// The statements of clients' sessions since this was last asked.
+    /// Returns the statements of clients' sessions since the last call.
     pub fn take(&self) -> Vec<Ran> {
         self.ran.take()
     }
 
-    /// Has something done when the next statement begins that has this text.
+    /// Calls `act` when the next statement with this text begins.
     pub fn when(&self, part: &str, act: impl FnOnce(&Ran) + 'static) {
         *self.due.borrow_mut() = Some(Due {
             part: part.to_owned(),
@@ -88,7 +88,7 @@ impl ServerLog {
         });
     }
 
-    /// Whether no such statement has come yet.
+    /// Whether an action still waits for its statement.
     pub fn is_due(&self) -> bool {
         self.due.borrow().is_some()
     }

@@ -139,7 +139,7 @@ async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     Some((session, scramble))
 }
 
-/// Has the client prove its account; the scramble that it has answered is that of later logins, too.
+/// Authenticates the client. Later logins on this connection use the scramble that the client has answered.
 async fn authenticate<S: AsyncRead + AsyncWrite + Unpin>(
     server: &Rc<Server>,
     packets: &mut Packets<S>,
@@ -186,7 +186,7 @@ fn enter(server: &Rc<Server>, control: &Rc<Control>, candidate: &Candidate) -> S
     Ok(session)
 }
 
-/// Takes commands until the connection ends.
+/// Executes commands until the connection ends.
 async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
     session: &mut Session,
     scramble: &[u8],
@@ -231,7 +231,7 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
             }
             After::Reply => {}
         }
-        // A session that another connection kills hears nothing more.
+        // A session that another connection kills gets no error packet.
         let is_killed = session.control.killed() == Some(KillScope::Connection);
         let is_shut_down = session.control.ends().is_some();
         if is_killed && !session.is_over || is_shut_down && session.family().is_mariadb() {
@@ -271,7 +271,7 @@ async fn wait<S: AsyncRead + AsyncWrite + Unpin>(
     patience.begin(session.settings.idle);
     let mut command = std::pin::pin!(packets.read(0, payload));
     std::future::poll_fn(|context| {
-        // What has come is executed, unless the connection is to end.
+        // The server executes a command that has come, unless the connection is to end.
         if control.ends() == Some(End::ShutDown) {
             return Poll::Ready(Idle::ShutDown);
         }
@@ -301,7 +301,7 @@ fn broken(family: Family, no_payload: &NoPayload) -> SqlError {
     }
 }
 
-/// Says why a connection ends that waits for a command, as the family does it.
+/// Tells a client that waits for no reply why its connection ends, as the family does.
 async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
     session: &Session,
     why: &Idle,

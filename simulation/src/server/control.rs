@@ -1,4 +1,4 @@
-//! What others may do to a connection while it runs: kill it, drop it, wake it.
+//! The control of a connection by other connections: kill it, drop it, wake it.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -10,13 +10,13 @@ use super::ast::{KillScope, Name};
 /// How a connection is asked to end from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// At once, without a word: the server has crashed.
+    /// At once, without an error packet: the server has crashed.
     Dropped,
     /// The server shuts down in order.
     ShutDown,
 }
 
-/// A connection, as others see it.
+/// A connection, as other connections see it.
 #[derive(Debug)]
 pub struct Control {
     /// Its id.
@@ -25,9 +25,9 @@ pub struct Control {
     pub user: RefCell<Name>,
     /// The default schema.
     pub schema: RefCell<Option<Name>>,
-    /// What it executes; none: it waits for a command.
+    /// The statement that the connection executes. `None`: the connection waits for a command.
     pub statement: RefCell<Option<Name>>,
-    /// What it waits for, in SHOW PROCESSLIST's words.
+    /// The connection's state, in SHOW PROCESSLIST's words.
     pub state: Cell<&'static str>,
     /// How many rows its transaction has changed and locked: of two that wait for each other the lighter one
     /// is rolled back.
@@ -69,14 +69,14 @@ impl Control {
         self.kill.get()
     }
 
-    /// A statement has ended: KILL QUERY concerned no other.
+    /// Clears a KILL QUERY after its statement has ended, because it applies to no other statement.
     pub fn forget_query_kill(&self) {
         if self.kill.get() == Some(KillScope::Query) {
             self.kill.set(None);
         }
     }
 
-    /// Has it end.
+    /// Asks the connection to end.
     pub fn end(&self, end: End) {
         if self.end.get() != Some(End::Dropped) {
             self.end.set(Some(end));
@@ -84,17 +84,17 @@ impl Control {
         self.wake();
     }
 
-    /// Whether what it executes is to stop.
+    /// Whether the connection's statement is to stop.
     pub fn is_to_stop(&self) -> bool {
         self.kill.get().is_some() || self.end.get().is_some()
     }
 
-    /// How it is to end, if it is.
+    /// Returns how the connection is to end, if it is to end.
     pub fn ends(&self) -> Option<End> {
         self.end.get()
     }
 
-    /// Has its task look again at what it waits for.
+    /// Wakes the connection's task, which then checks its wait again.
     pub fn wake(&self) {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();

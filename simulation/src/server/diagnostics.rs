@@ -1,4 +1,4 @@
-//! What a session may ask about its last statement.
+//! The diagnostics of a session's last statement.
 
 use std::rc::Rc;
 
@@ -37,12 +37,12 @@ pub struct Condition {
     pub text: Rc<str>,
 }
 
-/// What is known of the last statement.
+/// The diagnostics of the last statement.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     /// Its warnings and errors.
     pub conditions: Vec<Condition>,
-    /// Whether they are those of a statement before, which the last one has left.
+    /// Whether the conditions are those of an earlier statement, which the last statement has kept.
     pub are_stale: bool,
     /// ROW_COUNT().
     pub row_count: i64,

@@ -103,7 +103,7 @@ impl History {
         self.commits.get()
     }
 
-    /// A view begins: nothing that it sees may be forgotten.
+    /// Opens a view. Row versions that it sees are kept until it is closed.
     pub fn open_view(&self) -> u64 {
         let at = self.now();
         *self.views.borrow_mut().entry(at).or_default() += 1;
@@ -141,14 +141,14 @@ impl History {
         }
     }
 
-    /// Writes a group down that was committed here.
+    /// Appends a group that was committed on this server.
     pub fn push(&self, group: Committed) {
         self.executed.borrow_mut().add(&group.gtid);
         self.log.borrow_mut().push(group);
         self.tell();
     }
 
-    /// The same of a group that came from a source.
+    /// Appends a group that came from a source.
     pub fn push_applied(&self, group: Committed) {
         self.applied.borrow_mut().add(&group.gtid);
         self.push(group);

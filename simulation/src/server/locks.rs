@@ -27,7 +27,7 @@ pub enum Resource {
 pub enum Mode {
     /// Others may share it.
     Shared,
-    /// Nobody else has it.
+    /// No other owner has it.
     Exclusive,
     /// A row is to be put into a gap: that goes together with others that do so.
     Insert,
@@ -134,7 +134,7 @@ impl Locks {
         }
         let is_inside = entry.holders.iter().any(|it| it.0 == owner);
         let is_first = entry.queue.iter().all(|it| !it.mode.conflicts(mode));
-        // A lock of gaps waits for nobody: it only keeps others from putting rows there.
+        // A lock of gaps does not wait. It only keeps other owners from inserting rows there.
         let is_gap = mode == Mode::Shared && matches!(resource, Resource::Gaps(_));
         let is_free = is_gap || entry.is_free(owner, mode) && (is_inside || is_first);
         if is_free {
@@ -144,7 +144,7 @@ impl Locks {
         is_free
     }
 
-    /// Whether nobody else has a lock that conflicts.
+    /// Whether no other owner has a conflicting lock.
     pub fn is_free(&self, owner: u32, resource: &Resource, mode: Mode) -> bool {
         let entries = self.entries.borrow();
         entries
@@ -152,7 +152,7 @@ impl Locks {
             .is_none_or(|it| it.is_free(owner, mode))
     }
 
-    /// Whether somebody has a lock, in whatever mode.
+    /// Whether the owner has a lock of any mode.
     pub fn has(&self, owner: u32, resource: &Resource) -> bool {
         let entries = self.entries.borrow();
         entries
@@ -279,7 +279,7 @@ impl Locks {
         }
     }
 
-    /// Gives the lock to those who wait, in their order.
+    /// Grants the lock to the waiting requests, in their order.
     fn grant(&self, resource: &Resource, entry: &mut Entry) {
         let mut at = 0;
         while let Some(next) = entry.queue.get(at) {
@@ -297,7 +297,7 @@ impl Locks {
         }
     }
 
-    /// Those who wait for each other in a circle that goes through a connection.
+    /// Returns the connections of the wait circle that goes through a connection.
     fn circle(&self, start: u32) -> Vec<u32> {
         let mut path = vec![start];
         let mut seen = BTreeSet::new();
@@ -330,7 +330,7 @@ impl Locks {
         false
     }
 
-    /// For whom a connection waits.
+    /// Returns the connections for which a connection waits.
     fn blockers(&self, owner: u32) -> Vec<u32> {
         let waiting = self.waiting.borrow();
         let Some(request) = waiting.get(&owner).filter(|it| !it.gives_way()) else {

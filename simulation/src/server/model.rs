@@ -71,7 +71,7 @@ pub(super) struct Connections {
     last: Cell<u32>,
 }
 
-/// Whom a server follows, and how far it is.
+/// The source that a server follows, and the progress of replication.
 pub(super) struct Replication {
     /// The source; none of a primary.
     pub source: RefCell<Option<Rc<Server>>>,
@@ -147,7 +147,7 @@ impl Server {
 
     /// Has it up again, with all that was committed.
     pub fn start(&self) {
-        // Those that have not noticed the end yet must not see the new life.
+        // Connections of before the restart that have not ended yet must not reach the new server.
         self.connections.end_all(End::Dropped);
         self.state.is_frozen.set(false);
         self.state.started.set(Instant::now());

@@ -1,4 +1,4 @@
-//! What a server is made of, and what it tells of itself.
+//! The options of a server, and the events that it reports.
 
 use std::fmt;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ pub struct Options {
     pub schemas: Vec<String>,
     /// What the scrambles of greetings are drawn from.
     pub seed: u64,
-    /// Is told what happens; nobody if there is none.
+    /// The observer that gets the server's events, if there is one.
     pub observer: Option<Observer>,
 }
 

@@ -12,7 +12,7 @@ use super::parser::{Parsed, Reading};
 const TEXTS_MAX: usize = 4096;
 const BYTES_MAX: usize = 32 * 1024;
 
-/// Remembers the statements of texts that have come twice: most clients' texts have a number that comes once.
+/// A cache of the statements of texts that have come twice. Most clients' texts have a number and come only once.
 #[derive(Debug, Default)]
 pub struct ParsedTexts {
     known: FxHashMap<Box<[u8]>, (Reading, Rc<Parsed>)>,

@@ -155,7 +155,7 @@ impl Session {
         self.announce();
     }
 
-    /// Others see whose it is, and no schema.
+    /// Publishes the session's user, without a schema, to other connections.
     fn announce(&self) {
         *self.control.user.borrow_mut() = Rc::clone(&self.login.user);
         *self.control.schema.borrow_mut() = None;
@@ -289,7 +289,7 @@ fn variables_of(server: &Server, login: &LoggedIn) -> SessionVariables {
     variables
 }
 
-/// What a killed statement says.
+/// Returns the error of a killed statement.
 pub fn killed(family: Family, scope: KillScope) -> SqlError {
     match (family, scope) {
         (Family::MariaDb, KillScope::Connection) => {

@@ -1,4 +1,4 @@
-//! What no dialogue can show: crashes, pauses, replicas, time.
+//! Tests of the model that a dialogue cannot express: crashes, pauses, replicas, time.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::dialogue::{ModelPlace, play};
 use super::*;
 
-/// Runs on one thread, on a clock that stands still while something is to be done.
+/// Runs a future on one thread, on a clock that stands still while a task can run.
 fn run<T>(what: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -20,7 +20,7 @@ fn run<T>(what: impl Future<Output = T>) -> T {
     tokio::task::LocalSet::new().block_on(&runtime, what)
 }
 
-/// What is said in a dialogue without the end of each result.
+/// Plays a dialogue, and returns its transcript without the end of each result.
 async fn said(place: &ModelPlace, text: &str) -> String {
     let said = play(place, text).await;
     let lines = said.lines().map(str::trim);
@@ -56,7 +56,7 @@ fn a_crash_loses_only_uncommitted_changes() {
     });
 }
 
-/// Plays without making the schema anew.
+/// Plays a dialogue without creating the schema again.
 async fn played_on(place: &ModelPlace, text: &str) -> String {
     super::dialogue::play_on(place, text).await
 }
@@ -193,7 +193,7 @@ fn a_commit_waits_for_disk_space_and_is_not_reported_before() {
             "b>> UPDATE t SET n = 2\nb~\na> SELECT n FROM t\nb<\na> SELECT n FROM t\n",
         );
         let seen = seen.await;
-        // The server looks once a minute whether there is room.
+        // The server checks once a minute whether the disk has room.
         assert_eq!(began.elapsed().as_secs(), 60, "{seen}");
         assert!(seen.contains("b<\n    ok affected=1"), "{seen}");
         let values: Vec<_> = seen.lines().filter(|it| it.starts_with("    |")).collect();

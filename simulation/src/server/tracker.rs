@@ -1,4 +1,4 @@
-//! What a session has to tell its client with the next OK packet.
+//! The session state changes that the next OK packet reports to the client.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl TransactionState {
     }
 }
 
-/// Changes that were not told yet.
+/// Changes that no OK packet has reported yet.
 #[derive(Debug, Default)]
 pub struct Tracker {
     /// Whether variables are set without being told.
@@ -121,7 +121,7 @@ impl Tracker {
         self.tells_characteristics |= before != Characteristics && now == Characteristics;
     }
 
-    /// Forgets what was not told.
+    /// Discards the changes that were not reported.
     pub fn forget(&mut self) {
         let state = self.state;
         let characteristics = std::mem::take(&mut self.told_characteristics);

@@ -17,7 +17,7 @@ use super::session::Session;
 /// How a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// What was waited for has come.
+    /// The awaited event has happened.
     Come,
     /// The time was over.
     Over,
@@ -82,7 +82,7 @@ impl Session {
             return SqlError::new(family, 3, text);
         }
         let server = Rc::clone(&self.server);
-        // It ends behind this reply.
+        // The server ends after this reply.
         spawn_local(async move { server.crash() });
         let text = "Binary logging not possible. Message: An error occurred during flush stage of the commit. \
                     'binlog_error_action' is set to 'ABORT_SERVER'. Server is being stopped.";

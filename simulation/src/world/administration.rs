@@ -1,4 +1,4 @@
-//! What an administrator changes while clients work, and what must be true of it at each moment.
+//! The configuration that an administrator changes while clients work, and the invariants that hold at each moment.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -7,32 +7,32 @@ use std::rc::Rc;
 use super::{proxy_address, server_address};
 use crate::client::Tally;
 
-/// Whether a backend gets statements.
+/// The state of a backend: whether it gets statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duty {
-    /// It gets them.
+    /// The backend gets statements.
     #[default]
     Serving,
-    /// It gets no new ones.
+    /// The backend gets no new statements.
     Draining,
-    /// It is out of use.
+    /// The backend is disabled.
     Disabled,
 }
 
-/// What may be changed of a proxy's configuration.
+/// The settings of a proxy's configuration that may change.
 #[derive(Clone, Debug)]
 pub struct Changes {
     /// Whether reads share connections.
     pub lanes: bool,
-    /// Whether there is the rule that answers [`RULED`].
+    /// Whether the configuration has the rule that answers [`RULED`].
     pub has_rule: bool,
     /// Whether the proxy knows the account of guests.
     pub has_guest: bool,
-    /// Of each backend.
+    /// The state of each backend.
     pub duties: Vec<Duty>,
 }
 
-/// The statement that the rule answers, what a server answers it with, and what the rule does.
+/// The statement that the rule answers. A server answers it with [`BY_SERVER`], the rule with [`BY_RULE`].
 pub const RULED: &str = "SELECT 'by a server'";
 /// See [`RULED`].
 pub const BY_SERVER: &str = "by a server";
@@ -41,52 +41,52 @@ pub const BY_RULE: &str = "by the rule";
 
 /// The second account, which the proxy does not always know.
 pub const GUEST: &str = "guest";
-/// Its password.
+/// The guest account's password.
 pub const GUEST_PASSWORD: &str = "guest-password";
-/// Sessions that it may have at once.
+/// The number of sessions that the guest account may have at once.
 pub const GUESTS_MAX: usize = 2;
 
-/// Something that is on or off, and that takes a moment to change.
+/// A setting that is on or off, and that takes a moment to change.
 #[derive(Debug, Default)]
 pub struct Switch {
     is_on: Cell<Option<bool>>,
     changes: Cell<u64>,
 }
 
-/// What a switch was at one moment.
+/// A switch's value at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     is_on: Option<bool>,
     changes: u64,
 }
 
-/// One proxy as it is administered.
+/// The administered state of one proxy.
 #[derive(Debug)]
 pub struct Administered {
-    /// Its configuration, as it was changed last.
+    /// The proxy's current configuration.
     pub changes: RefCell<Changes>,
-    /// Whether the rule is there.
+    /// Whether the configuration has the rule.
     pub rule: Switch,
     /// Whether guests may log in.
     pub guest: Switch,
-    /// Guests that are surely logged in.
+    /// Guests that are certainly logged in.
     pub guests: Cell<usize>,
-    /// Clients that are surely logged in, at all listeners.
+    /// Clients that are certainly logged in, at all listeners.
     pub clients: Cell<usize>,
-    /// Sessions that it may have at once; none: more than there are clients.
+    /// Sessions that the proxy may have at once. `None`: the limit is above the number of clients.
     pub sessions_max: Option<usize>,
-    /// Statements of its pooled sessions, as clients know of them.
+    /// Counts of the pooled sessions' statements, as clients know them.
     pub tally: Rc<Tally>,
 }
 
-/// Where clients may connect.
+/// A listener to which clients may connect.
 #[derive(Clone)]
 pub struct Door {
-    /// Where.
+    /// The listener's address.
     pub address: std::net::SocketAddr,
-    /// How the proxy there is administered.
+    /// The administered state of the listener's proxy.
     pub proxy: Rc<Administered>,
-    /// Whether sessions there share connections.
+    /// Whether sessions of this listener share connections.
     pub is_pooled: bool,
 }
 
@@ -98,18 +98,18 @@ impl Switch {
         }
     }
 
-    /// It is being changed: it may be either way.
+    /// Notes that a change begins. Until it ends, the value may be on or off.
     pub fn begin(&self) {
         self.is_on.set(None);
         self.changes.set(self.changes.get() + 1);
     }
 
-    /// The change has taken effect.
+    /// Notes that the change has taken effect.
     pub fn end(&self, is_on: bool) {
         self.is_on.set(Some(is_on));
     }
 
-    /// What it is.
+    /// Returns the current value.
     pub fn look(&self) -> Seen {
         Seen {
             is_on: self.is_on.get(),
@@ -117,14 +117,14 @@ impl Switch {
         }
     }
 
-    /// What it was all the time since `begin`; none if it has changed.
+    /// Returns the value since `begin`. `None` if the value has changed since then.
     pub fn held(&self, begin: Seen) -> Option<bool> {
         begin.is_on.filter(|_| self.changes.get() == begin.changes)
     }
 }
 
 impl Changes {
-    /// The configuration that a proxy begins with.
+    /// Returns the configuration with which a proxy starts.
     pub fn none(lanes: bool, servers: usize) -> Self {
         Self {
             lanes,
@@ -134,10 +134,10 @@ impl Changes {
         }
     }
 
-    /// The account of guests and the rule, for a configuration file.
+    /// Writes the account of guests and the rule for a configuration file.
     pub fn write(&self, text: &mut String) {
         if self.has_guest {
-            // A string takes everything.
+            // A write to a string cannot fail.
             let _ = writeln!(
                 text,
                 "[[account]]\nuser = \"{GUEST}\"\npassword = \"{GUEST_PASSWORD}\"\nconnections_max = {GUESTS_MAX}"
@@ -152,7 +152,7 @@ impl Changes {
         }
     }
 
-    /// A backend's part of a configuration file.
+    /// Writes a backend's table for a configuration file.
     pub fn write_backend(&self, server: usize, role: &str, text: &mut String) {
         let address = server_address(server);
         let duty = match self.duties[server] {
@@ -168,7 +168,7 @@ impl Changes {
 }
 
 impl Administered {
-    /// A proxy that was just started.
+    /// Returns the state of a proxy that was just started.
     pub fn new(changes: Changes, sessions_max: Option<usize>) -> Rc<Self> {
         Rc::new(Self {
             clients: Cell::new(0),
@@ -183,10 +183,11 @@ impl Administered {
 }
 
 impl Administered {
-    /// A client has logged in.
+    /// Counts a client that has logged in.
     ///
     /// # Errors
-    /// More are in than may be. Where sessions are killed, one that was has left its place before its client knows.
+    /// More clients are logged in than the limit allows. With `has_kills` this is no error, because a killed session
+    /// leaves its place before its client knows.
     pub fn enter(&self, has_kills: bool) -> Result<(), String> {
         let count = self.clients.get() + 1;
         self.clients.set(count);
@@ -196,19 +197,19 @@ impl Administered {
         }
     }
 
-    /// A client is about to leave.
+    /// Notes that a client is about to disconnect.
     pub fn leave(&self) {
         self.clients.set(self.clients.get() - 1);
     }
 }
 
 impl Door {
-    /// Where statements are counted that are sent here.
+    /// Returns the counts to which statements for this listener are added.
     pub fn tally(&self) -> Option<Rc<Tally>> {
         self.is_pooled.then(|| Rc::clone(&self.proxy.tally))
     }
 
-    /// The listeners of a proxy: the pooled one, and the transparent one if there is one.
+    /// Returns the listeners of a proxy: the pooled one, and the transparent one if there is one.
     pub fn of(proxy: &Rc<Administered>, number: usize, listeners: usize) -> Vec<Door> {
         let door = |listener| Door {
             address: proxy_address(number, listener),

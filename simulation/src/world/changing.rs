@@ -10,10 +10,10 @@ use crate::seed::Dice;
 /// How long a change may take to reach every worker.
 const TAKES_EFFECT: Duration = Duration::from_millis(1);
 
-/// How long statements and connections last that a backend has got before it was drained or disabled.
+/// The longest time for which statements and connections of a backend last after it is drained or disabled.
 const LEAVING: Duration = Duration::from_secs(3);
 
-/// Changes something.
+/// Makes a random change to a proxy's configuration.
 pub async fn administer(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let number = dice.index(reach.proxies.len());
     let of = &reach.administered[number];
@@ -36,7 +36,7 @@ pub async fn administer(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     }
 }
 
-/// Turns a switch of one proxy.
+/// Changes a switch of one proxy.
 async fn turn(
     plan: &Plan,
     reach: &Reach,
@@ -59,7 +59,7 @@ async fn turn(
         .note(format_args!("the change of proxy {number} is done"));
 }
 
-/// Has a proxy take the configuration that it has now.
+/// Reloads a proxy with its current configuration.
 pub fn reload(plan: &Plan, reach: &Reach, number: usize) {
     let text = plan.configuration(number, &reach.administered[number].changes.borrow());
     if let Err(error) = reach.proxies[number].reload(&text) {
@@ -77,7 +77,7 @@ fn assign(plan: &Plan, reach: &Reach, server: usize, duty: Duty) {
     }
 }
 
-/// A replica is drained: soon it gets nothing new.
+/// Drains a replica for a while: soon it gets no new statements.
 async fn drain(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let server = 1 + dice.index(plan.replicas);
     assign(plan, reach, server, Duty::Draining);
@@ -88,7 +88,7 @@ async fn drain(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     assign(plan, reach, server, Duty::Serving);
 }
 
-/// A backend is disabled: soon no pool has anything there.
+/// Disables a backend for a while: soon no pool has connections to it.
 async fn disable(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let server = dice.index(reach.servers.len());
     assign(plan, reach, server, Duty::Disabled);
@@ -110,7 +110,7 @@ async fn disable(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     assign(plan, reach, server, Duty::Serving);
 }
 
-/// What breaks where everything may.
+/// Causes a fault of the worlds in which everything may break.
 pub async fn break_more(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     match dice.below(6) {
         0 => {
@@ -125,7 +125,7 @@ pub async fn break_more(plan: &Plan, reach: &Reach, dice: &mut Dice) {
                 .trace
                 .note(format_args!("the disk of server {server} has room"));
             if !reach.servers[server].is_up() {
-                // A commit was killed that waited for room.
+                // The server has ended because a commit that waited for room was killed.
                 reach.servers[server].start();
             }
         }
@@ -139,7 +139,7 @@ pub async fn break_more(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     }
 }
 
-/// Takes back what is out of use.
+/// Puts all backends back into use.
 pub fn take_back(plan: &Plan, reach: &Reach) {
     for (number, of) in reach.administered.iter().enumerate() {
         if !serves_all(of) {

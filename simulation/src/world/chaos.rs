@@ -1,4 +1,4 @@
-//! What goes wrong in a world, and how it is mended.
+//! The faults of a world, and their repair.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::{proxies_host, server_address};
 use crate::network::Weather;
 use crate::seed::Dice;
 
-/// How long after a switch a proxy may take for its primary another server than the new one, if nothing else breaks.
+/// How long after a switch a proxy may still have another primary than the new one, if nothing else breaks.
 const FINDING: Duration = Duration::from_secs(2);
 
-/// Breaks and mends until it is ended.
+/// Causes faults and repairs them until the task is ended.
 pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
     loop {
         tokio::time::sleep(dice.millis(50, 3000)).await;
@@ -33,7 +33,7 @@ pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
             true => rough(&plan, &reach, &mut dice).await,
             false if plan.kind == WorldKind::Reads => {
                 outage(&reach, &mut dice).await;
-                // Until a read that was under way has been sent again and is over.
+                // The pause lasts until a running read is repeated and has ended.
                 tokio::time::sleep(Duration::from_secs(5)).await;
             }
             false if plan.kind == WorldKind::Changing && !dice.one_in(4) => {
@@ -44,7 +44,7 @@ pub async fn reign(plan: Plan, reach: Reach, mut dice: Dice) {
     }
 }
 
-/// Nothing of this may be seen by a client.
+/// Causes a fault that no client may notice.
 async fn gentle(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     match dice.below(4) {
         0 => change_lanes(plan, reach, dice),
@@ -125,7 +125,7 @@ async fn rough(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     }
 }
 
-/// The server is away for a while, in a way that a proxy can bridge for reads.
+/// Stops the server for a while, in a way that a proxy can hide from reads.
 async fn outage(reach: &Reach, dice: &mut Dice) {
     let (server, trace) = (&reach.servers[0], &reach.trace);
     match dice.below(3) {
@@ -176,7 +176,7 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let old = reach.primary.get();
     let new = (old + 1 + dice.index(reach.servers.len() - 1)) % reach.servers.len();
     let all_up = reach.servers.iter().all(|it| it.is_up());
-    // An orderly switch waits for commits, and one that has no room may take long.
+    // An orderly switch waits for commits, and a commit on a full disk may take long.
     if !all_up || reach.servers[old].has_waiting_commits() {
         return;
     }
@@ -202,7 +202,7 @@ async fn switch(plan: &Plan, reach: &Reach, dice: &mut Dice) {
         .note(format_args!("server {new} is the primary"));
 }
 
-/// Nothing has broken since the switch, so each proxy has found the primary.
+/// Checks that each proxy has found the primary, if nothing has broken since the switch.
 fn check_primary(reach: &Reach, since: Instant) {
     if net::clock::now() - since < FINDING {
         return;
@@ -223,7 +223,7 @@ fn check_primary(reach: &Reach, since: Instant) {
     }
 }
 
-/// A reload, of a configuration that says nearly the same.
+/// Reloads a proxy with a configuration in which only the lanes change.
 fn change_lanes(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let number = dice.index(reach.proxies.len());
     reach.administered[number].changes.borrow_mut().lanes = dice.one_in(2);
@@ -231,7 +231,7 @@ fn change_lanes(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     reload(plan, reach, number);
 }
 
-/// Mends everything.
+/// Repairs all faults.
 pub fn calm(plan: &Plan, reach: &Reach) {
     reach.trace.note(format_args!("everything is mended"));
     take_back(plan, reach);

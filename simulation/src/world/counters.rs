@@ -1,4 +1,4 @@
-//! What proxies count, compared with what clients and servers have seen.
+//! Compares the proxies' counts with the counts of clients and servers.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::proxy::SimulatedProxy;
 pub struct Counted {
     /// Statements that have ended.
     pub statements: u64,
-    /// Those of them that ended with an error.
+    /// Statements that have ended with an error.
     pub failed: u64,
     /// Errors, by their numbers.
     pub errors: BTreeMap<u16, u64>,
 }
 
 impl Counted {
-    /// As a proxy has counted them.
+    /// Returns the counts of a proxy.
     pub fn of(view: &StatementStatsView) -> Self {
         let mut sum = Counts::default();
         sum.add(&view.remainder);
@@ -42,7 +42,7 @@ impl Counted {
         }
     }
 
-    /// As clients have had them.
+    /// Returns the counts of the clients.
     fn by_clients(tally: &Tally) -> Self {
         let errors = tally.errors.borrow().clone();
         Self {
@@ -52,7 +52,7 @@ impl Counted {
         }
     }
 
-    /// Whether all that clients have had is counted, but for statements that are under way; none that was not sent.
+    /// Checks that the proxy has counted all replies of the clients except `underway` ones, and no statement not sent.
     fn check(&self, had: &Counted, sent: u64, underway: u64) -> Result<(), String> {
         let (statements, answered) = (self.statements, had.statements);
         if statements > sent || statements + underway < answered {
@@ -80,7 +80,7 @@ impl Counted {
 pub async fn look(plan: &Plan, proxy: &SimulatedProxy, of: &Administered) -> Result<(), String> {
     let had = Counted::by_clients(&of.tally);
     let counted = Counted::of(&proxy.counts().await);
-    // A client and the guest beside it.
+    // A client and its guest may each have one statement in progress.
     let underway = 2 * plan.clients as u64;
     counted.check(&had, of.tally.sent.get(), underway)
 }

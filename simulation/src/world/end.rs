@@ -1,4 +1,4 @@
-//! What must be true when all clients have gone.
+//! Checks of a world after all clients have disconnected.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,10 +10,10 @@ use super::{Plan, inspection, proxies_host, server_address};
 use crate::actor::{ACCOUNTS, BALANCE};
 use crate::client::{Client, Login, Reply};
 
-/// How long sessions and transactions of clients that have gone may last.
+/// How long sessions and transactions may last after their clients have disconnected.
 const SETTLING: Duration = Duration::from_secs(120);
 
-/// Compares what the clients know with what the servers have.
+/// Compares the books of the clients with the rows of the servers.
 pub async fn compare(setting: Setting, plan: &Plan) {
     let books = setting.books.clone();
     if books.what_is_broken().is_some() {
@@ -39,7 +39,7 @@ pub async fn compare(setting: Setting, plan: &Plan) {
     stop(setting).await;
 }
 
-/// A new session can write soon after everything is mended.
+/// Checks that a new session can write soon after all faults are repaired.
 async fn writes_come_back(setting: &Setting, door: &Door) -> Result<(), String> {
     let until = net::clock::now() + SETTLING;
     let login = Login {
@@ -69,7 +69,7 @@ async fn writes_come_back(setting: &Setting, door: &Door) -> Result<(), String> 
     }
 }
 
-/// Sessions end, and replicas catch up.
+/// Waits until sessions have ended and replicas have caught up.
 async fn settle(setting: &Setting) -> Result<(), String> {
     let until = net::clock::now() + SETTLING;
     loop {
@@ -89,7 +89,7 @@ async fn settle(setting: &Setting) -> Result<(), String> {
     }
 }
 
-/// What a server has.
+/// The rows of a server.
 struct State {
     tokens: BTreeMap<u64, u64>,
     balance: u64,
@@ -145,7 +145,7 @@ fn check(setting: &Setting, number: usize, state: &State) {
     }
 }
 
-/// Proxies stop; then no connection is left.
+/// Stops the proxies, and checks that no connection is left.
 async fn stop(setting: Setting) {
     let Setting {
         hosts,

@@ -1,4 +1,4 @@
-//! What proxies tell of themselves: their limits hold at each moment, and at the end their counts add up.
+//! Checks of the proxies' own views: limits hold at each moment, and the counts add up at the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::plan::{Plan, SessionLimit, WorldKind};
 use super::setting::{Reach, Setting};
 use crate::proxy::SimulatedProxy;
 
-/// How often proxies are looked at.
+/// The interval between two looks at the proxies.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Looks until counts of statements are compared again.
@@ -20,7 +20,7 @@ const LOOKS_BETWEEN_COUNTS: u64 = 8;
 /// (256 KiB), and a piece of 16 KiB each way.
 const SESSION_BYTES_MAX: u64 = (64 + 256 + 2 * 16) * 1024;
 
-/// How long pings, openings and goodbyes last at the end.
+/// How long pings, new connections and closing connections last at the end.
 const SETTLING: Duration = Duration::from_secs(60);
 
 /// Looks at all proxies again and again. The workers of the first kinds of worlds are asked nothing, so that their seeds
@@ -70,7 +70,7 @@ fn look_at_memory(proxy: &SimulatedProxy) -> Result<(), String> {
 
 fn look(plan: &Plan, proxy: &SimulatedProxy, views: &[WorkerView]) -> Result<(), String> {
     look_at_memory(proxy)?;
-    // Of several workers each tells of another moment.
+    // Views of several workers are from different moments.
     if let [worker] = views {
         let has_logged_in = |it: &&SessionView| it.state != SessionState::Login;
         let count = worker.sessions.iter().filter(has_logged_in).count();
@@ -108,7 +108,7 @@ fn connections(worker: &WorkerView) -> BTreeMap<&str, usize> {
 /// When all sessions have gone, every connection was given back or closed, nothing is kept, and the counts add up.
 ///
 /// # Errors
-/// What is not so, in words.
+/// The invariant that does not hold, in words.
 pub async fn at_the_end(setting: &Setting, plan: &Plan) -> Result<(), String> {
     let until = net::clock::now() + SETTLING;
     loop {

@@ -1,5 +1,5 @@
-//! What breaks between clients, proxies and servers where links are bad: a client's host is cut off, a server takes no
-//! more connections, a primary takes no writes.
+//! Faults between clients, proxies and servers: a client's host is cut off, a server takes no more connections, a
+//! primary takes no writes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{client_host, proxies_host};
 use crate::network::Weather;
 use crate::seed::Dice;
 
-/// Breaks something for a while.
+/// Causes one of these faults for a while.
 pub async fn break_link(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     match dice.below(3) {
         0 => cut_client_off(plan, reach, dice).await,
@@ -18,7 +18,7 @@ pub async fn break_link(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     }
 }
 
-/// Nothing passes between a client's host and the proxies; then half of its connections have survived.
+/// Cuts a client's host off from the proxies for a while. Half of its connections survive.
 async fn cut_client_off(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let client = dice.index(plan.clients);
     let host = client_host(client);
@@ -42,7 +42,7 @@ async fn cut_client_off(plan: &Plan, reach: &Reach, dice: &mut Dice) {
         .note(format_args!("the link of client {client} is whole"));
 }
 
-/// A server has as many connections as it takes.
+/// Lets a server take no more connections for a while.
 async fn fill_server(plan: &Plan, reach: &Reach, dice: &mut Dice) {
     let number = dice.index(reach.servers.len());
     let server = &reach.servers[number];
@@ -58,7 +58,7 @@ async fn fill_server(plan: &Plan, reach: &Reach, dice: &mut Dice) {
         .note(format_args!("server {number} takes connections"));
 }
 
-/// The primary is read-only.
+/// Makes the primary read-only for a while.
 async fn refuse_writes(reach: &Reach, dice: &mut Dice) {
     let number = reach.primary.get();
     let lasts: Duration = dice.millis(100, 5000);
@@ -73,7 +73,7 @@ async fn refuse_writes(reach: &Reach, dice: &mut Dice) {
         .note(format_args!("server {number} takes writes"));
 }
 
-/// Mends all of this.
+/// Repairs all of these faults.
 pub fn mend_links(plan: &Plan, reach: &Reach) {
     for client in 0..plan.clients {
         let host = client_host(client);

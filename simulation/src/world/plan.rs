@@ -1,4 +1,4 @@
-//! What a seed draws of a world before it begins.
+//! The plan of a world, which is drawn from the seed before the world begins.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub enum WorldKind {
     Links,
     /// As in rough worlds and in those of links, and a second fault may begin while the first one lasts; with replicas.
     Pairs,
-    /// All of this together, and full disks, disabled backends, timers that are late by seconds.
+    /// All of the faults above, and full disks, disabled backends, timers that are late by seconds.
     Everything,
 }
 
@@ -50,49 +50,49 @@ pub const WORLDS: [(&str, WorldKind); 10] = [
     ("pairs", WorldKind::Pairs),
 ];
 
-/// How many sessions a proxy takes.
+/// The limit of a proxy's sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimit {
-    /// So many at once.
+    /// The number of sessions at once.
     pub most: usize,
-    /// Whether a client beyond them waits for a place; else it is refused at once.
+    /// Whether a client above the limit waits for a place. If not, the proxy refuses it at once.
     pub waits: bool,
 }
 
-/// A world as it was drawn.
+/// The plan of a world.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// See [`WorldKind`].
     pub kind: WorldKind,
-    /// Of all servers.
+    /// The family of all servers.
     pub family: Family,
-    /// Behind the primary.
+    /// The number of replicas.
     pub replicas: usize,
     /// How late a replica applies what its primary has committed.
     pub lag: Duration,
-    /// Proxies side by side.
+    /// The number of proxies.
     pub proxies: usize,
-    /// Workers of each.
+    /// The number of workers in each proxy.
     pub workers: usize,
-    /// How long sessions keep a connection.
+    /// How long sessions keep a connection, as a setting's value.
     pub session: &'static str,
     /// Whether reads share connections.
     pub lanes: bool,
-    /// Whether BEGIN leaves with the first statement.
+    /// Whether the proxy sends BEGIN with the first statement.
     pub defers_begin: bool,
-    /// Whether a third of the logins finds a transparent listener.
+    /// Whether proxies have a transparent listener for a part of the logins.
     pub has_transparent: bool,
     /// Connections of a proxy to a server.
     pub connections: usize,
     /// Connections that a server takes.
     pub server_connections: usize,
-    /// Clients at once.
+    /// The number of clients at once.
     pub clients: usize,
-    /// Sessions of a proxy, of all accounts and listeners; none: more than there are clients.
+    /// The limit of a proxy's sessions, of all accounts and listeners. `None`: it is above the number of clients.
     pub sessions: Option<SessionLimit>,
-    /// How links are.
+    /// The weather of the links.
     pub weather: Weather,
-    /// How long a server takes for a statement.
+    /// The time that a server takes for a statement.
     pub server_pace: Duration,
     /// Whether anything may break.
     pub is_rough: bool,
@@ -107,7 +107,7 @@ impl WorldKind {
         matches!(self, Rough | Switching | Links | Pairs | Everything)
     }
 
-    /// How many faults there may be at once.
+    /// Returns how many faults there may be at once.
     pub fn faults_at_once(self) -> usize {
         match self {
             WorldKind::Pairs => 2,
@@ -130,14 +130,14 @@ impl WorldKind {
         !matches!(self, WorldKind::Crowd | WorldKind::Reads)
     }
 
-    /// Whether an administrator changes more than a reload of the same, and clients flood.
+    /// Whether an administrator changes the configuration and clients send floods of statements.
     pub fn is_changing(self) -> bool {
         matches!(self, WorldKind::Changing | WorldKind::Everything)
     }
 }
 
 impl Plan {
-    /// Draws one.
+    /// Draws a plan.
     pub fn draw(kind: WorldKind, dice: &mut Dice) -> Plan {
         let family = match dice.one_in(2) {
             true => Family::MariaDb,
@@ -180,10 +180,10 @@ impl Plan {
             connections,
             server_connections: (connections + clients) * proxies + 20,
             clients,
-            // Drawn beside the rest, so that seeds show what they have shown.
+            // The limit comes from a copy of the dice, so that old seeds still give the same worlds.
             sessions: sessions(kind, clients, &mut dice.clone().split()),
             weather: match kind {
-                // A reply that has begun is not sent again.
+                // The proxy does not repeat a read whose reply has begun, so links must not break within replies.
                 WorldKind::Reads => Weather::default(),
                 WorldKind::Links => rough_links(dice),
                 _ => weather(is_rough, dice),
@@ -200,7 +200,7 @@ impl Plan {
         }
     }
 
-    /// Errors that a world has in which nothing breaks: lock waits, deadlocks, and more clients than places.
+    /// Returns the errors that are allowed if nothing breaks: lock waits, deadlocks, and too many sessions.
     pub fn allowed(&self) -> &'static [u16] {
         match self.sessions {
             Some(_) => &[1205, 1213, TOO_MANY_SESSIONS],
@@ -208,7 +208,7 @@ impl Plan {
         }
     }
 
-    /// Whether servers and pools must agree on each connection: none has another user, and none breaks.
+    /// Whether servers and pools must agree on each connection, because only pools connect and no connection breaks.
     pub fn is_exact(&self) -> bool {
         !self.is_rough && !self.has_transparent && self.kind != WorldKind::Reads
     }
@@ -218,7 +218,7 @@ impl Plan {
         1 + usize::from(self.has_transparent)
     }
 
-    /// What a proxy's configuration begins with.
+    /// Returns the changeable settings with which a proxy starts.
     pub fn unchanged(&self) -> Changes {
         Changes {
             has_guest: self.kind.is_changing(),
@@ -226,14 +226,14 @@ impl Plan {
         }
     }
 
-    /// The configuration of a proxy.
+    /// Returns the configuration file of a proxy.
     pub fn configuration(&self, proxy: usize, changes: &Changes) -> String {
         let mut text = format!("listen = []\nworkers = {}\n", self.workers);
         let lanes = match changes.lanes {
             true => "reads",
             false => "off",
         };
-        // In the other worlds nobody comes whom the proxy does not know.
+        // In the other worlds the proxy knows the user of every login.
         let others = match self.kind.is_changing() {
             true => "refuse",
             false => "relay",
@@ -246,7 +246,7 @@ impl Plan {
         let pooled = proxy_address(proxy, 0);
         let (connections, defers_begin) = (self.connections, self.defers_begin);
         let waiters = self.waiters;
-        // Where much changes, transactions have to wait before they begin.
+        // In worlds with changes, transactions have to wait before they begin.
         let running_max = match self.kind.is_changing() {
             true => self.connections.div_ceil(2),
             false => 1000,
@@ -269,7 +269,7 @@ impl Plan {
                 "[balance]\nlearn_definitions = false\nlag_max = \"10s\"\n\
                  timeout_backend_wait = \"{backend_wait}\""
             ),
-            // Statements are counted where somebody may ask for the counts.
+            // The proxy counts statements only if a listener for the counts is configured.
             "[http]\naddress = []\ntoken = \"a-token-that-nobody-uses\"".to_owned(),
         ];
         for part in parts {
@@ -308,7 +308,7 @@ impl Plan {
 /// ER_CON_COUNT_ERROR.
 pub const TOO_MANY_SESSIONS: u16 = 1040;
 
-/// A limit that clients meet; in a third of the worlds.
+/// Draws a limit of sessions that clients exceed, in a third of the worlds.
 fn sessions(kind: WorldKind, clients: usize, dice: &mut Dice) -> Option<SessionLimit> {
     use WorldKind::{Reads, Rough, Switching};
     let has_limit = !matches!(kind, Reads | Rough | Switching) && dice.one_in(3);
@@ -318,7 +318,7 @@ fn sessions(kind: WorldKind, clients: usize, dice: &mut Dice) -> Option<SessionL
     })
 }
 
-/// Links over which much takes time and breaks: so most breaks meet a statement.
+/// Draws links with long delays and many resets, so that most resets happen within a statement.
 fn rough_links(dice: &mut Dice) -> Weather {
     Weather {
         delay: dice.millis(1, 20),

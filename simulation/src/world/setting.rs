@@ -1,4 +1,4 @@
-//! The servers and the proxies of a world, with what stands in the servers at the begin.
+//! The servers and the proxies of a world, with the servers' first rows.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -23,15 +23,15 @@ use crate::trace::Trace;
 /// The account of all clients.
 const APPLICATION: &str = "app";
 
-/// What stands when the actors come.
+/// The world before the actors start.
 pub struct Setting {
     /// The network.
     pub hosts: Rc<Hosts>,
     /// The servers; the first is the primary at the begin.
     pub servers: Vec<Rc<Server>>,
-    /// What they see of the pools.
+    /// The watches of the pools' connections, one for each server.
     pub watches: Vec<Rc<Watch>>,
-    /// Which of them is the primary.
+    /// The number of the server that is the primary.
     pub primary: Rc<Cell<usize>>,
     /// The proxies.
     pub proxies: Vec<Rc<SimulatedProxy>>,
@@ -47,18 +47,18 @@ pub struct Setting {
     pub lock_wait_default: u64,
 }
 
-/// What chaos reaches.
+/// The parts of a world in which chaos causes faults.
 #[derive(Clone)]
 pub struct Reach {
     /// The network.
     pub hosts: Rc<Hosts>,
     /// The servers.
     pub servers: Vec<Rc<Server>>,
-    /// What they see of the pools.
+    /// The watches of the pools' connections, one for each server.
     pub watches: Vec<Rc<Watch>>,
-    /// Which of them is the primary.
+    /// The number of the server that is the primary.
     pub primary: Rc<Cell<usize>>,
-    /// When it has become that, if nothing has broken since.
+    /// The time at which that server became the primary, if nothing has broken since.
     pub switched: Rc<Cell<Option<Instant>>>,
     /// The proxies.
     pub proxies: Vec<Rc<SimulatedProxy>>,
@@ -66,15 +66,15 @@ pub struct Reach {
     pub administered: Vec<Rc<Administered>>,
     /// What happens.
     pub trace: Trace,
-    /// What is broken.
+    /// The books, which note a broken invariant.
     pub books: Books,
 }
 
 impl Setting {
-    /// Builds all of it.
+    /// Builds the servers and the proxies of a plan.
     ///
     /// # Errors
-    /// What cannot be, in words.
+    /// The part that cannot be built, in words.
     pub async fn build(
         plan: &Plan,
         hosts: &Rc<Hosts>,
@@ -96,7 +96,7 @@ impl Setting {
             replica.set_read_only(true);
         }
         let lock_wait_default = furnish(hosts).await?;
-        // What stands there has reached all replicas before anybody looks.
+        // The pause is long enough for all replicas to get the first rows.
         tokio::time::sleep(plan.lag + Duration::from_secs(1)).await;
         for server in &servers {
             server.set_slow(plan.server_pace);
@@ -180,7 +180,7 @@ fn listen(hosts: &Rc<Hosts>, server: &Rc<Server>, address: SocketAddr) {
     hosts.listen(address, Rc::new(accept));
 }
 
-/// Puts the first rows down at the primary; what `lock_wait_timeout` is there.
+/// Inserts the first rows at the primary, and returns its `lock_wait_timeout`.
 async fn furnish(hosts: &Rc<Hosts>) -> Result<u64, String> {
     let login = Login {
         host: super::proxies_host(),

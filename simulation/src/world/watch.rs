@@ -1,4 +1,4 @@
-//! What servers see of the proxies' pools, compared with what the pools may do.
+//! Checks of the pools' connections as servers see them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use super::Plan;
 use crate::books::Books;
 use crate::server::Event;
 
-/// How late a server may hear that a connection has ended.
+/// How late a server may learn that a connection has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Watches the connections of pools to one server: they keep their limit, and a server that is drained gets nothing new.
@@ -22,19 +22,19 @@ pub struct Watch {
     open: RefCell<BTreeMap<u32, String>>,
     /// Connections that were ever opened.
     opened: Cell<u64>,
-    /// Connections that have executed KILL: most are none of pools.
+    /// Connections that have executed KILL. Most of them do not belong to pools.
     killers: RefCell<BTreeSet<u32>>,
     over_since: Cell<Option<Instant>>,
-    /// The most connections of pools; none where other sessions than pooled ones connect, or connections end without a
-    /// word.
+    /// The limit of the pools' connections. `None` if sessions connect that are not pooled, or if connections end
+    /// without notice.
     most: Option<usize>,
-    /// Whether the server is drained, and all that had left before has come.
+    /// Whether the server is drained, and all statements that were sent before have arrived.
     is_drained: Cell<bool>,
     books: Books,
 }
 
 impl Watch {
-    /// Of one server; `users`: those of pools.
+    /// Returns the watch of one server.
     pub fn new(plan: &Plan, server: usize, books: &Books) -> Rc<Self> {
         Rc::new(Self {
             server,
@@ -48,7 +48,7 @@ impl Watch {
         })
     }
 
-    /// From now on the server gets nothing new, or it does again.
+    /// Notes that the server is drained from now on, or is in use again.
     pub fn drain(&self, is_drained: bool) {
         self.is_drained.set(is_drained && self.most.is_some());
     }
@@ -64,7 +64,7 @@ impl Watch {
         (opened - self.killers.borrow().len() as u64, opened)
     }
 
-    /// Something happens at the server.
+    /// Takes an event of the server, and checks it.
     pub fn see(&self, event: &Event<'_>, is_of_pools: impl Fn(&str) -> bool) {
         match *event {
             Event::Connected { connection, user } if is_of_pools(user) => {
@@ -124,7 +124,7 @@ impl Watch {
     }
 }
 
-/// Whether only a client sends it: `SELECT` and a number.
+/// Whether only a client sends this statement: `SELECT` and a number.
 fn is_echo(statement: &str) -> bool {
     let number = statement.strip_prefix("SELECT ");
     number.is_some_and(|it| it.parse::<u64>().is_ok_and(|number| number > 0))

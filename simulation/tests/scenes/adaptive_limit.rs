@@ -1,4 +1,4 @@
-//! How many statements may run at once on a server: a transaction waits before it begins, and then goes on.
+//! The adaptive limit of statements that run at once on a server. A transaction waits before it begins, and not later.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn limited(setup: Setup, limit: u32, counts_for: &str) -> Setup {
         )
 }
 
-/// So many clients whose statements run until the first of these unlocks the table.
+/// Starts `count` clients whose statements run until the returned administrator unlocks the table.
 async fn running(scene: &Scene, count: usize) -> (TestClient, Vec<Running>) {
     let mut holder = scene.root(0).await;
     holder.run("CREATE TABLE d.held (n INT PRIMARY KEY)").await;
@@ -48,7 +48,7 @@ fn a_client_that_begins_waits_for_its_turn_and_one_that_has_begun_goes_on() {
             let leaving = scene.client().await.start("SELECT 5");
             settle().await;
             assert!(!third.is_answered() && !killed.is_answered());
-            // A transaction that has begun needs no turn.
+            // The limit does not delay statements of a transaction that has begun.
             assert_eq!(inside.value("SELECT COUNT(*) FROM d.free").await, "1");
             inside.run("COMMIT").await;
             leaving.leave().await;
@@ -99,7 +99,7 @@ fn long_statements_delay_no_other() {
             let other = scene.client().await.start("SELECT 1");
             settle().await;
             assert!(!other.is_answered());
-            // One after the other has run for so long that it does not count any more.
+            // Each statement of the table has run for more than 100 ms, so the limit does not count it any more.
             pass(Duration::from_secs(1)).await;
             assert_eq!(other.value().await.1, "1");
             holder.run("UNLOCK TABLES").await;

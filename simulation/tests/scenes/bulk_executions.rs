@@ -12,7 +12,7 @@ use crate::rule;
 const INSERT: &str = "INSERT INTO d.t VALUES (?)";
 const COUNT: &str = "SELECT COUNT(*) FROM d.t";
 
-/// The arguments of a bulk execution with one integer a row.
+/// Returns the arguments of a bulk execution with one integer a row.
 pub(crate) fn rows(statement: u32, numbers: &[i64]) -> Vec<u8> {
     let mut arguments = statement.to_le_bytes().to_vec();
     arguments.extend(BulkExecute::SEND_TYPES.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What the proxy makes of its backends' roles and lag. What servers say of these is tested with real ones.
+//! Routing by the roles and the lag of backends. Tests with real servers check how servers report these.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use simulation::scene::{Scene, Setup, TestClient, on_both, pass};
 const READ: &str = "SELECT COUNT(*) FROM d.t";
 const WRITE: &str = "INSERT INTO d.t VALUES (1)";
 
-/// Time for the control plane to see what has happened.
+/// The time after which the control plane has seen a change of a server.
 const SEEN: Duration = Duration::from_secs(5);
 
-/// A primary with two replicas, whose roles the proxy finds out.
+/// Sets up a primary with two replicas. The proxy detects the roles.
 fn cluster(setup: Setup) -> Setup {
     setup
         .replicas(2)
@@ -24,7 +24,7 @@ async fn table(scene: &Scene) {
     pass(SEEN).await;
 }
 
-/// A client that has written a row a minute ago, which both replicas get ten minutes late.
+/// Returns a client that has written a row a minute ago. Both replicas apply the row ten minutes late.
 async fn client_whose_write_no_replica_has(scene: &Scene) -> TestClient {
     table(scene).await;
     let mut client = scene.client().await;
@@ -36,9 +36,9 @@ async fn client_whose_write_no_replica_has(scene: &Scene) -> TestClient {
     client
 }
 
-/// Where a statement would go: the backend's address.
+/// Returns the address of the backend to which the proxy would send a statement.
 async fn decision(client: &mut TestClient, statement: &str) -> String {
-    // EXPLAIN ROUTE chooses the same again until something is sent.
+    // EXPLAIN ROUTE chooses the same backend again until the client sends another statement.
     client.run("SELECT 1").await;
     let Reply::Rows { rows, .. } = client.run(&format!("EXPLAIN ROUTE {statement}")).await else {
         panic!("no rows");
@@ -147,7 +147,7 @@ fn where_all_replicas_lag_reads_may_fail() {
     });
 }
 
-/// There is nothing that they could miss.
+/// Without a primary there are no new writes, so the replicas' data cannot become stale.
 #[test]
 fn replicas_without_their_primary_serve_on() {
     on_both(async |setup| {

@@ -1,5 +1,5 @@
-//! What is counted of statements that the proxy itself answers with an error: each once, by its digest and by the error,
-//! whichever command brings it.
+//! Counts of statements that the proxy itself answers with an error. The proxy counts each statement once, by its
+//! digest and by the error, for every command that carries a statement.
 
 use simulation::scene::{Scene, TestClient, on_both};
 use simulation::world::Counted;
@@ -7,12 +7,12 @@ use wire::Command;
 
 /// ER_NET_READ_ERROR: the transaction is rolled back.
 const CUT_TRANSACTION: u16 = 1158;
-/// A text that is read before its turn.
+/// The length of a text that the proxy reads before its turn.
 const LONG_BYTES: usize = 128 << 10;
 /// ER_WRONG_ARGUMENTS
 const WRONG_ARGUMENTS: u16 = 1210;
 
-/// The statement of a command is refused with this error, and counted.
+/// Asserts that the proxy refuses the statement of a command with this error, and counts it.
 async fn refused(
     scene: &Scene,
     client: &mut TestClient,
@@ -88,7 +88,7 @@ fn a_long_text_counts_under_the_digest_of_a_short_one_prepared_or_not() {
             let long = format!("{insert}{}", " ".repeat(LONG_BYTES));
             client.run(insert).await;
             client.run(&long).await;
-            // In a transaction that may have begun on a replica, too.
+            // The same holds in a transaction that may have begun on a replica.
             client.run("BEGIN").await;
             client.run(&long).await;
             client.run("COMMIT").await;

@@ -1,17 +1,17 @@
-//! Cursors of prepared statements: their rows are fetched where they are, and the session stays there as long.
+//! Cursors of prepared statements. A session keeps its connection as long as a cursor is open on it.
 
 use simulation::client::Reply;
 use simulation::scene::{Running, Scene, Setup, TestClient, on_both, settle};
 use wire::{Command, StatusFlags};
 
-/// One connection for all sessions.
+/// Limits the pool to one connection for all sessions.
 fn shared(setup: Setup) -> Setup {
     setup
         .set("pool.backend_connections_max", "1")
         .set("pool.timeout_wait", "\"60s\"")
 }
 
-/// A client with a statement that reads the numbers from 1 to 5 above its parameter.
+/// Returns a client with a prepared statement that reads the numbers from 1 to 5 above its parameter.
 async fn client(scene: &Scene) -> (TestClient, u32) {
     let mut root = scene.root(0).await;
     root.run("CREATE TABLE d.t (n INT PRIMARY KEY)").await;
@@ -24,7 +24,7 @@ async fn client(scene: &Scene) -> (TestClient, u32) {
     (client, statement)
 }
 
-/// Another session's statement, which waits for the connection.
+/// Starts another session's statement, which waits for the connection.
 async fn other(scene: &Scene) -> Running {
     let other = scene.client().await.start("SELECT 'let in'");
     settle().await;
@@ -46,7 +46,7 @@ fn rows_are_fetched_piece_by_piece() {
             client.run("SELECT 'between'").await;
             let other = other(scene).await;
             assert!(!other.is_answered(), "the cursor keeps its connection");
-            // The last of its rows.
+            // This fetch returns the last row and closes the cursor.
             assert_eq!(client.fetch(statement, 3).await.concat(), ["5"]);
             assert_eq!(other.value().await.1, "let in");
         };

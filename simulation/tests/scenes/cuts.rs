@@ -1,15 +1,15 @@
-//! Connections that break: a read whose reply is lost is sent again, a session that has lost a transaction goes on behind
-//! its end, a session that has lost more ends and names what is lost. Nothing is executed twice.
+//! Connections that break. The proxy repeats a read whose reply is lost. A session that has lost a transaction goes on
+//! after its end; a session that has lost more state ends, and its error names this state. No write is executed twice.
 
 use std::time::Duration;
 
 use simulation::scene::{Scene, TestClient, on_both, pass};
 use simulation::world::Counted;
 
-/// ER_CONNECT_TO_FOREIGN_DATA_SOURCE: no backend is to be had.
+/// ER_CONNECT_TO_FOREIGN_DATA_SOURCE: no backend is available.
 const NO_BACKEND: u16 = 1429;
 
-/// Ways to say that a cut transaction is over, and what each is answered.
+/// Statements by which a client ends a lost transaction, and the text of the error that answers each, if any.
 const ENDS: &[(&str, Option<&str>)] = &[
     ("ROLLBACK", None),
     ("rollback /* it */ work", None),
@@ -28,7 +28,7 @@ async fn count(root: &mut TestClient) -> String {
     root.value("SELECT COUNT(*) FROM d.t").await
 }
 
-/// A statement is refused because a connection has broken.
+/// Asserts that the proxy refuses a statement because a connection has broken.
 async fn refused(client: &mut TestClient, statement: &str, words: &str) {
     let error = client.error(statement).await;
     assert_eq!(
@@ -160,7 +160,7 @@ fn nothing_runs_behind_a_cut_transaction_before_it_is_ended() {
                 client.run("INSERT INTO d.t VALUES (3)").await;
                 client.run("ROLLBACK").await;
             }
-            // Behind BEGIN and START TRANSACTION it was rolled back.
+            // After BEGIN and START TRANSACTION, ROLLBACK removed the row. The other three rows are committed.
             let mut root = scene.root(0).await;
             assert_eq!(count(&mut root).await, "3");
         };
@@ -221,7 +221,7 @@ fn state_lost_with_a_connection_is_named() {
             for name in ["temporary_table", "treasure", "named_lock", "my lock"] {
                 assert!(error.text.contains(name), "no {name} in {error:?}");
             }
-            // To go on without them would be to go on wrongly.
+            // Statements without the temporary table and the lock would be wrong, so the proxy ends the session.
             assert!(client.is_ended().await);
         };
         setup.play(play).await;

@@ -1,4 +1,5 @@
-//! A plain BEGIN is answered by the proxy and leaves with the transaction's first statement, as does `SET autocommit = 0`.
+//! The proxy answers a plain BEGIN itself and sends it with the transaction's first statement. The same holds for
+//! `SET autocommit = 0`.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ async fn table(scene: &Scene) -> TestClient {
     root
 }
 
-/// A client whose session has used a connection.
+/// Returns a client whose session has used a connection.
 async fn client(scene: &Scene) -> TestClient {
     let mut client = scene.client().await;
     client.run("SELECT 1").await;
@@ -101,13 +102,13 @@ fn a_begin_that_fails_is_the_error_of_the_first_statement() {
                 scene.kill_at("START TRANSACTION");
                 assert_eq!(client.error(first).await.number, 1317, "{first}");
                 assert!(!scene.is_uncut());
-                // What follows is within a transaction all the same.
+                // The statements that follow still run within a transaction.
                 assert!(is_in_transaction(&client.run(INSERT).await));
                 assert_eq!(root.value(COUNT).await, "0", "{first}");
                 client.run("ROLLBACK").await;
                 assert_eq!(root.value(COUNT).await, "0", "{first}");
             }
-            // Nobody gets the connection on which a statement has run without its BEGIN.
+            // No other session gets the connection on which a statement has run without its BEGIN.
             let mut other = scene.client().await;
             assert!(!is_in_transaction(&other.run(COUNT).await));
         };
@@ -187,7 +188,7 @@ fn autocommit_is_switched_off_with_the_first_statement() {
             assert_eq!(root.value(COUNT).await, "0");
             client.run("COMMIT").await;
             assert_eq!(root.value(COUNT).await, "1");
-            // Another session's connection has autocommit.
+            // Another session gets the connection with autocommit switched on.
             let mut other = scene.client().await;
             other.run(INSERT).await;
             assert_eq!(root.value(COUNT).await, "2");
@@ -199,7 +200,7 @@ fn autocommit_is_switched_off_with_the_first_statement() {
     });
 }
 
-/// Its snapshot is that of its first statement, which no connection of several sessions could give it.
+/// The first statement sets the transaction's snapshot. A lane, which several sessions share, cannot keep a snapshot.
 #[test]
 fn reads_of_a_transaction_whose_begin_is_deferred_use_no_lane() {
     on_both(async |setup| {

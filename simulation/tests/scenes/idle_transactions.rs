@@ -1,4 +1,4 @@
-//! Transactions that clients leave idle: they end after `limits.timeout_idle_transaction`, and the client reads why.
+//! Transactions that clients leave idle. They end after `limits.timeout_idle_transaction`, and the error says why.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn begin(client: &mut TestClient, row: u32) {
     client.run(&format!("INSERT INTO d.t VALUES ({row})")).await;
 }
 
-/// The server has rolled it back: nobody holds the row.
+/// Asserts that the server has rolled the transaction back, so no session holds the row's lock.
 async fn assert_rolled_back(root: &mut TestClient) {
     root.run("INSERT INTO d.t VALUES (1)").await;
     root.run("DELETE FROM d.t").await;
@@ -44,7 +44,7 @@ fn an_idle_transaction_of_a_pooled_session_is_rolled_back_and_the_session_goes_o
                 assert!(error.text.contains("60s"), "{statement}: {error:?}");
             }
             assert_eq!(client.value("SELECT COUNT(*) FROM d.t").await, "0");
-            // A transaction of which only BEGIN has run loses nothing, and holds no connection.
+            // A transaction with only a BEGIN loses nothing at the timeout, and holds no connection.
             client.run("BEGIN").await;
             pass(Duration::from_secs(300)).await;
             scene.client().await.run("SELECT 1").await;
@@ -95,7 +95,7 @@ fn an_idle_transaction_ends_a_session_that_is_not_pooled() {
             assert_eq!(error.number, 4031, "{error:?}");
             assert!(error.text.contains("timeout_idle_transaction"), "{error:?}");
             assert!(client.is_ended().await);
-            // It was idle for as long, outside of a transaction.
+            // This session was idle for as long, but outside of a transaction.
             assert_eq!(other.value("SELECT 1").await, "1");
         };
         setup.play(play).await;

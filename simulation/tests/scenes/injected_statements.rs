@@ -1,5 +1,5 @@
-//! Statements that a rule has sent before and after the client's: on the client's connection, and its client sees nothing
-//! of them.
+//! Statements that a rule injects before and after the client's statement. They run on the client's connection, and the
+//! client sees no trace of them.
 
 use simulation::client::Reply;
 use simulation::scene::{Scene, Setup, TestClient, on_both, settle};
@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use crate::rule;
 
-/// What the rule of these scenes is for.
+/// The tag of statements to which the rule of these scenes applies.
 const TAG: &str = "/* tag: looked */";
 
-/// A rule that has something sent around statements with the tag.
+/// Adds a rule that injects statements around each statement with the tag.
 fn around(setup: Setup, lines: &str) -> Setup {
     let limit = match lines.contains("timeout_injected") {
         true => "",
@@ -28,7 +28,7 @@ async fn table(scene: &Scene) -> TestClient {
     root
 }
 
-/// How many statements the rule has had sent, and how many of these have failed.
+/// Returns how many statements the rule has injected, and how many of these have failed.
 async fn counts(client: &mut TestClient) -> [String; 2] {
     let rows = client.rows("EXPLAIN RULES").await;
     [rows[0][7].clone(), rows[0][8].clone()]
@@ -114,7 +114,7 @@ fn injected_statements_that_take_too_long_are_killed() {
             let begun = Instant::now();
             assert_eq!(client.value(&format!("SELECT 'own' {TAG}")).await, "own");
             assert_eq!(begun.elapsed().as_secs(), 3);
-            // The one behind the statement is over before the session's next.
+            // The injected statement after the client's ends before the session's next statement begins.
             assert_eq!(client.value("SELECT 'next'").await, "next");
             assert_eq!(begun.elapsed().as_secs(), 6);
         };
@@ -124,7 +124,7 @@ fn injected_statements_that_take_too_long_are_killed() {
     });
 }
 
-/// What a client learns of a statement: rows, or an error.
+/// Returns a reply as a text: its rows, its counts, or its error.
 fn heard(reply: &Reply) -> String {
     match reply {
         Reply::Rows { rows, warnings, .. } => format!("{rows:?} {warnings}"),
@@ -133,7 +133,7 @@ fn heard(reply: &Reply) -> String {
     }
 }
 
-/// What a client may ask about the statement before.
+/// Statements by which a client asks about its previous statement.
 const QUESTIONS: [&str; 4] = [
     "SHOW WARNINGS",
     "SELECT ROW_COUNT()",
@@ -141,7 +141,7 @@ const QUESTIONS: [&str; 4] = [
     "SELECT LAST_INSERT_ID()",
 ];
 
-/// Statements that leave something to ask for.
+/// Statements that set warnings, row counts or insert ids.
 const STATEMENTS: [&str; 9] = [
     "INSERT INTO d.t (v) VALUES ('a'), ('b')",
     "UPDATE d.t SET v = 'c' WHERE n < 3",
@@ -154,7 +154,7 @@ const STATEMENTS: [&str; 9] = [
     "INSERT INTO d.t VALUES (1, 'twice')",
 ];
 
-/// Each statement, `between`, and then each question about it, directly and through the proxy.
+/// Sends each statement, `between`, and each question, directly and through the proxy. The replies must be the same.
 async fn leave_the_same(scene: &Scene, tag: &str, between: Option<&str>) {
     let mut root = table(scene).await;
     let mut client = scene.client().await;
@@ -179,7 +179,7 @@ async fn leave_the_same(scene: &Scene, tag: &str, between: Option<&str>) {
     }
 }
 
-/// A rule that has other statements sent before and after the client's.
+/// Adds a rule whose injected statements change warnings and row counts.
 fn disturbing(setup: Setup) -> Setup {
     let lines = "before = [\"SELECT nothing\", \"SELECT n FROM d.t LIMIT 2\"]\n\
                  after = [\"SELECT n FROM d.t LIMIT 3\", \"SHOW WARNINGS\", \"SELECT nothing\"]\n\
@@ -195,7 +195,7 @@ fn injected_statements_leave_nothing_that_the_client_could_ask_for() {
     });
 }
 
-/// The rule is for a statement that leaves what the one before it has left.
+/// The rule applies to a SET. After the SET the client can still ask about the statement before it.
 #[test]
 fn injected_statements_take_nothing_that_the_client_could_ask_for() {
     on_both(async |setup| {
@@ -241,14 +241,14 @@ fn injected_statements_neither_begin_nor_end_a_transaction() {
             let count = "SELECT COUNT(*) FROM d.t";
             client.run("SET autocommit = 0").await;
             client.run(&format!("SELECT 1 {TAG}")).await;
-            // A snapshot begins with the client's own read, and not with the one around its statement before.
+            // The client's own read sets the snapshot. The injected read of the statement before does not.
             root.run("INSERT INTO d.t (v) VALUES ('x')").await;
             assert_eq!(client.value(count).await, "1");
             client.run(&format!("COMMIT {TAG}")).await;
             root.run("INSERT INTO d.t (v) VALUES ('y')").await;
             assert_eq!(client.value(count).await, "2");
             client.run("ROLLBACK").await;
-            // Nothing around a statement commits it.
+            // Injected statements do not commit the client's transaction.
             client.run("SET autocommit = 1").await;
             client.run("BEGIN").await;
             client
@@ -263,7 +263,7 @@ fn injected_statements_neither_begin_nor_end_a_transaction() {
     });
 }
 
-/// With one connection for all, another session waits for it as long as a session is pinned.
+/// All sessions share one connection, so another session waits as long as the first session is pinned.
 #[test]
 fn injected_statements_keep_no_connection() {
     on_both(async |setup| {

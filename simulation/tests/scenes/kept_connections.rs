@@ -1,11 +1,11 @@
-//! One account's idle transactions and pins take no backend away from the others.
+//! Idle transactions and pins of one account leave connections for other accounts.
 
 use std::time::Duration;
 
 use simulation::client::{Reply, ServerError};
 use simulation::scene::{APP, OTHER, Scene, Setup, TestClient, on_both, pass};
 
-/// So long a session has been idle that may have to give its connection up.
+/// The idle time after which a session may have to give up its connection.
 const IDLE: Duration = Duration::from_secs(5);
 
 fn shared(setup: Setup, connections_max: usize) -> Setup {
@@ -28,7 +28,7 @@ async fn table(scene: &Scene) {
     root.quit().await;
 }
 
-/// Clients of the other account that keep a connection each.
+/// Returns clients of the other account. Each keeps a connection.
 async fn others(scene: &Scene, count: usize) -> Vec<TestClient> {
     let mut all = clients(scene, OTHER, count).await;
     for client in &mut all {
@@ -38,7 +38,7 @@ async fn others(scene: &Scene, count: usize) -> Vec<TestClient> {
     all
 }
 
-/// The errors of a statement of each client, with the clients' numbers.
+/// Runs a statement on each client, and returns the errors with the clients' numbers.
 async fn errors(clients: &mut [TestClient], statement: &str) -> Vec<(usize, ServerError)> {
     let mut errors = Vec::new();
     for (number, client) in clients.iter_mut().enumerate() {
@@ -51,8 +51,8 @@ async fn errors(clients: &mut [TestClient], statement: &str) -> Vec<(usize, Serv
     errors
 }
 
-/// They were alone, so they have all connections when the first session of another account comes. Those that go on
-/// come no more than to four fifths of them while it is there.
+/// The first account is alone, so it holds all connections when a session of another account comes. From then on its
+/// idle sessions may keep four fifths of the connections at most.
 #[test]
 fn idle_transactions_of_one_account_leave_connections_for_others() {
     on_both(async |setup| {
@@ -73,7 +73,7 @@ fn idle_transactions_of_one_account_leave_connections_for_others() {
             for (number, error) in ended {
                 assert_eq!(error.number, 4031, "{error:?}");
                 assert!(error.text.contains("account_kept_percent_max"), "{error:?}");
-                // Its session goes on.
+                // The session goes on without its transaction.
                 assert_eq!(greedy[number].value("SELECT 1").await, "1");
             }
             assert_eq!(modest.value("SELECT COUNT(*) FROM d.t").await, "16");
@@ -105,7 +105,7 @@ fn sessions_with_more_than_a_transaction_end_if_there_are_no_others() {
             let modest = others(scene, 2).await;
             pass(IDLE).await;
             let ended = errors(&mut greedy, "SELECT COUNT(*) FROM d.t").await;
-            // The transaction went first. Its session goes on when there is a connection for it.
+            // The proxy ends the transaction first. Its session goes on when a connection is free.
             let [(first, lost), (last, transaction)] = &ended[..] else {
                 panic!("{ended:?}");
             };

@@ -1,4 +1,4 @@
-//! KILL through the proxy: the right statement, and never another's.
+//! KILL through the proxy ends the named session's statement, and never another session's.
 
 use simulation::scene::{Scene, on_both, settle};
 
@@ -44,7 +44,7 @@ fn kill_ends_the_right_session() {
     });
 }
 
-/// The connection that an idle session had before is another session's now.
+/// Another session uses the connection that the idle session used before.
 #[test]
 fn an_idle_session_is_killed_without_harm_to_others() {
     on_both(async |setup| {
@@ -57,7 +57,7 @@ fn an_idle_session_is_killed_without_harm_to_others() {
             let other = scene.client().await.start("SELECT COUNT(*) FROM d.t");
             settle().await;
             for kill in ["KILL QUERY", "KILL"] {
-                // Whether an idle session has a statement to kill is for the family to say.
+                // MySQL and MariaDB differ in the reply to KILL of an idle session, so the test ignores it.
                 let _ = killer.query(&format!("{kill} {}", idle.id())).await;
             }
             settle().await;
@@ -85,7 +85,7 @@ fn a_killed_transaction_is_rolled_back() {
             victim.run("INSERT INTO d.t VALUES (1)").await;
             killer.run(&format!("KILL {}", victim.id())).await;
             settle().await;
-            // Nobody holds the row.
+            // The row's lock is free.
             root.run("INSERT INTO d.t VALUES (1)").await;
             assert_eq!(root.value("SELECT COUNT(*) FROM d.t").await, "1");
         };

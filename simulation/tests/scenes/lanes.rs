@@ -1,4 +1,4 @@
-//! Lanes: reads of several sessions on one connection, and each has its own reply, whatever happens to the others.
+//! Lanes: several sessions read on one connection. Each session gets its own reply, even if other reads fail.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn with_lanes(setup: Setup) -> Setup {
         .set("routing.lanes", "\"reads\"")
 }
 
-/// Tables of which the proxy knows that reads of them are short.
+/// Creates tables, and reads them until the proxy knows that these reads are short.
 async fn known_tables(scene: &Scene) -> TestClient {
     let mut root = scene.root(0).await;
     for table in ["t", "held"] {
@@ -38,7 +38,7 @@ async fn known_tables(scene: &Scene) -> TestClient {
     root
 }
 
-/// A client whose session has begun: a session's first statement uses no lane.
+/// Returns a client that has run a statement, because a session's first statement uses no lane.
 async fn client(scene: &Scene) -> TestClient {
     let mut client = scene.client().await;
     client.run("SELECT 1").await;
@@ -49,7 +49,7 @@ fn read(table: &str, id: u32) -> String {
     format!("SELECT v FROM d.{table} WHERE id = {id}")
 }
 
-/// How many statements have come to this end on lanes.
+/// Returns how many statements have had this outcome on lanes.
 async fn count(scene: &Scene, outcome: &str) -> u64 {
     let mut client = scene.client().await;
     let reply = client.run("EXPLAIN LANES").await;
@@ -62,7 +62,7 @@ async fn count(scene: &Scene, outcome: &str) -> u64 {
         .sum()
 }
 
-/// Reads of the locked table, each of another client: one on a connection of its own, the others on lanes.
+/// Starts reads of the locked table, each of another client. The first has its own connection; the others use lanes.
 async fn waiting(scene: &Scene, count: u32) -> Vec<Running> {
     let mut all = Vec::new();
     for id in 0..count {
@@ -113,7 +113,7 @@ fn a_slow_head_delays_no_other_statement() {
                 client(scene).await,
                 client(scene).await,
             );
-            // At one moment, so that two are behind the head.
+            // All three start at the same moment, so two of them wait behind the first on the lane.
             held.push(head.start(&read("held", 1)));
             let others = [one, two].map(|client| client.start(&read("t", 2)));
             for other in others {
@@ -193,7 +193,7 @@ fn a_server_that_stays_stopped_is_given_up() {
                 .collect();
             pass(Duration::from_secs(120)).await;
             for running in running {
-                // A lost read says so; none is answered with another's row.
+                // Each lost read gets an error. No read gets the row of another read.
                 let (_, reply) = running.reply().await;
                 assert!(
                     matches!(reply, simulation::client::Reply::Error(_)),

@@ -1,4 +1,4 @@
-//! Limits of sessions, and of the time that clients may take.
+//! Limits of the number of sessions, and of the time for a login.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -64,14 +64,14 @@ fn a_client_over_the_limit_may_wait_for_a_place() {
     });
 }
 
-/// A connection to the proxy on which nobody logs in.
+/// Opens a connection to the proxy without a login.
 fn connect(scene: &Scene) -> End {
     let from = IpAddr::V4(Ipv4Addr::new(10, 2, 0, 2));
     let end = scene.hosts.connect_from(from, proxy_address(0, 0));
     end.unwrap().unwrap()
 }
 
-/// All that comes until the end, as a text.
+/// Reads until the end of the connection, and returns the bytes as a text.
 async fn rest(mut end: End) -> String {
     let mut bytes = Vec::new();
     end.read_to_end(&mut bytes).await.unwrap();
@@ -112,7 +112,7 @@ fn a_client_that_sends_a_byte_at_a_time_is_cut_off() {
             };
             let read = async {
                 let mut bytes = Vec::new();
-                // The end may come as a reset.
+                // The proxy may end the connection with a reset.
                 let _ = reader.read_to_end(&mut bytes).await;
             };
             tokio::select! {

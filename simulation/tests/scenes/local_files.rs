@@ -1,4 +1,4 @@
-//! LOAD DATA LOCAL: the client sends a file that its server has asked for, and either side may be gone in the middle.
+//! LOAD DATA LOCAL: the client sends a file that the server asks for. Either side may disconnect within the file.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn table(scene: &Scene) -> TestClient {
     root
 }
 
-/// A client that has sent the first part of its file.
+/// Returns a client that has sent the first part of its file.
 async fn loading(scene: &Scene) -> TestClient {
     let mut client = scene.client().await;
     assert_eq!(client.begin_file(LOAD).await, "rows.txt");
@@ -35,7 +35,7 @@ fn a_local_file_is_loaded_part_by_part() {
             let reply = client.end_file().await;
             assert!(matches!(reply, Reply::Done(ok) if ok.affected_rows == 3));
             assert_eq!(root.value("SELECT v FROM d.t WHERE n = 3").await, "three");
-            // Within a transaction, as any other write.
+            // LOAD DATA LOCAL is part of a transaction, as any other write.
             client.run("BEGIN").await;
             client.begin_file(LOAD).await;
             client.send_file_part("4\tfour\n").await;
@@ -80,7 +80,7 @@ fn of_a_local_file_whose_client_disconnects_nothing_is_loaded() {
             drop(client);
             pass(Duration::from_secs(10)).await;
             assert_eq!(root.value(COUNT).await, "0");
-            // Its connection, in the middle of a file, is nobody's.
+            // The pool does not reuse the connection, which is in the middle of a file.
             let mut other = scene.client().await;
             assert_eq!(other.value(COUNT).await, "0");
         };

@@ -1,6 +1,6 @@
-//! Repeated failed logins: they delay their own user only, never past the login's time limit, and block their host if
-//! that is configured. Where the family is MySQL, a wrong password is asked for again in clear, and these clients do not
-//! give it.
+//! Repeated failed logins. They delay only logins of the same user, never past the login's time limit. They block their
+//! host if that is configured. The scenes run on MariaDB only: with MySQL the proxy asks for a wrong password again in
+//! clear text, and these clients do not send it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn fail(scene: &Scene, user: &str) {
 fn a_right_password_is_let_in_however_often_its_user_has_failed() {
     on(Family::MariaDb, async |setup| {
         let play = async |scene: &Scene| {
-            // The delay is at its longest by then.
+            // Nine failures are enough for the longest delay.
             for _ in 0..9 {
                 fail(scene, APP).await;
             }
@@ -42,13 +42,13 @@ fn a_host_whose_logins_fail_in_a_row_is_blocked() {
         let play = async |scene: &Scene| {
             fail(scene, APP).await;
             fail(scene, APP).await;
-            // A login that succeeds is the end of the row.
+            // A successful login resets the count of failures.
             let mut before = scene.client().await;
             for _ in 0..3 {
                 fail(scene, APP).await;
             }
             assert_eq!(refusal(scene.another().await).number, 1129);
-            // Sessions that are there stay.
+            // The block does not end open sessions.
             before.run("DO 1").await;
         };
         setup.play(play).await;

@@ -1,6 +1,6 @@
-//! One behaviour of the proxy each, between scripted clients and a model of servers, on a virtual clock: limits, waits,
-//! kills, rules, lanes, where statements go, and what moves with a session. What a real server does is not tested here
-//! (`e2e/`), nor what nobody has thought of (`tests/worlds.rs`).
+//! Scenes: each tests one behaviour of the proxy between scripted clients and a model of servers, on a virtual clock.
+//! Subjects are limits, waits, kills, rules, lanes, routing and session state. Tests with real servers are in `e2e/`;
+//! `tests/worlds.rs` searches for behaviour that no test names.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -32,10 +32,10 @@ mod splitting;
 mod timeouts;
 mod waiting;
 
-/// No texts.
+/// An empty list of texts.
 const NOTHING: [&str; 0] = [];
 
-/// A rule of the configuration.
+/// Returns a rule's table for the configuration.
 fn rule(name: &str, lines: &str) -> String {
     format!("[[rule]]\nname = \"{name}\"\n{lines}\n")
 }

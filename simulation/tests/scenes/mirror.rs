@@ -1,4 +1,4 @@
-//! Two clusters: copies of statements for the other one, and statements that go there.
+//! Two clusters: statements that a rule copies to the second cluster, and statements that a rule sends there.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use simulation::scene::{Scene, Setup, on_both, pass};
 
 use crate::rule;
 
-/// More statements than wait for a cluster in one session.
+/// More statements than one session's queue for a cluster can hold.
 const TOO_MANY: usize = 1100;
 
-/// Two servers that know nothing of each other: server 0 is the cluster `main`, server 1 the cluster `side`.
+/// Sets up two servers without replication: server 0 is the cluster `main`, server 1 the cluster `side`.
 fn two_clusters(setup: Setup) -> Setup {
     setup
         .primaries(2)
@@ -116,7 +116,7 @@ fn a_rule_sends_a_statement_to_another_cluster_with_the_sessions_state() {
             assert_eq!(scene.places("CONCAT"), [1]);
             client.run("SELECT CONCAT('at home')").await;
             assert_eq!(scene.places("CONCAT"), [0]);
-            // A transaction that begins at home stays there.
+            // A transaction that begins on its own cluster stays there.
             client.run("BEGIN").await;
             client.run(aside).await;
             client.run("COMMIT").await;

@@ -1,5 +1,5 @@
-//! Optimistic transactions: they begin on a replica, and go to the primary with their first write if what they have read
-//! is the same there.
+//! Optimistic transactions. They begin on a replica, and move to the primary at their first write if their reads give
+//! the same results there.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const INSERT: &str = "INSERT INTO d.t VALUES (1)";
 const READ: &str = "SELECT v FROM d.seen WHERE n = 2";
 const COUNT: &str = "SELECT COUNT(*) FROM d.t";
 
-/// The reads of a transaction's own that it sends again to the primary, at most.
+/// The number of reads that the proxy repeats on the primary for one transaction, at most.
 const READS_MAX: usize = 100;
 
 fn optimistic(setup: Setup) -> Setup {
@@ -23,7 +23,7 @@ fn optimistic(setup: Setup) -> Setup {
         .set("balance.timeout_consistency", "\"20s\"")
 }
 
-/// Tables that the replicas have as well.
+/// Creates tables, and waits until the replicas have them.
 async fn tables(scene: &Scene) -> TestClient {
     let mut root = scene.root(0).await;
     root.run("CREATE TABLE d.t (n INT PRIMARY KEY)").await;
@@ -37,7 +37,7 @@ async fn tables(scene: &Scene) -> TestClient {
     root
 }
 
-/// Begins, and reads on a replica; its number.
+/// Begins a transaction, reads on a replica, and returns the replica's number.
 async fn begin(scene: &Scene, client: &mut TestClient) -> usize {
     scene.ran();
     client.run("BEGIN").await;
@@ -47,14 +47,14 @@ async fn begin(scene: &Scene, client: &mut TestClient) -> usize {
     places[0]
 }
 
-/// What is written from now on comes to the replicas so much later.
+/// Delays the replicas by `by` from now on.
 fn delay(scene: &Scene, by: Duration) {
     for replica in &scene.servers[1..] {
         replica.follow(Some(&scene.servers[0]), by);
     }
 }
 
-/// The connections of the proxy to a server break.
+/// Resets the proxy's connections to a server.
 fn reset(scene: &Scene, server: usize) {
     let to = server_address(server).ip();
     scene.hosts.reset(proxies_host(), to);
@@ -67,7 +67,7 @@ fn the_first_write_goes_to_the_primary_where_the_reads_are_repeated() {
             let mut root = tables(scene).await;
             let mut client = scene.client().await;
             begin(scene, &mut client).await;
-            // An error is a result like any other.
+            // The proxy also repeats a read that gave an error.
             let unknown = "SELECT nothing FROM d.t";
             assert_eq!(client.error(unknown).await.number, 1054);
             scene.ran();
@@ -113,7 +113,7 @@ fn a_read_that_has_become_stale_gives_error_1213_until_the_client_ends_the_trans
             delay(scene, Duration::from_secs(3600));
             root.run("UPDATE d.seen SET v = 5 WHERE n = 3").await;
             let mut client = scene.client().await;
-            // What it has read is still so.
+            // The transaction's reads give the same results on the primary.
             begin(scene, &mut client).await;
             client.run(INSERT).await;
             client.run("ROLLBACK").await;
@@ -125,7 +125,7 @@ fn a_read_that_has_become_stale_gives_error_1213_until_the_client_ends_the_trans
             }
             client.run("ROLLBACK").await;
             assert_eq!(root.value(COUNT).await, "0");
-            // The next one does not fail again: it begins on the primary.
+            // The next transaction does not fail again, because it begins on the primary.
             scene.ran();
             client.run("BEGIN").await;
             assert_eq!(client.value("SELECT v FROM d.seen WHERE n = 3").await, "5");
@@ -151,7 +151,7 @@ fn a_replica_that_breaks_between_two_statements_costs_no_transaction() {
             client.run("COMMIT").await;
             assert_eq!(root.value(COUNT).await, "1");
             assert_eq!(scene.places(READ), [0]);
-            // Nothing is to be read again at a mere end.
+            // COMMIT without a write repeats no reads.
             for _ in 0..2 {
                 let replica = begin(scene, &mut client).await;
                 scene.servers[replica].crash();
@@ -211,7 +211,7 @@ fn executions_are_repeated_with_their_values() {
             assert_eq!(repeated.count(), 3, "{texts:?}");
             client.run("COMMIT").await;
             assert_eq!(root.value("SELECT n FROM d.t").await, "7");
-            // One of them reads something else there.
+            // The read gives another result on the primary.
             client.run("BEGIN").await;
             client.execution_value(read, &[1]).await;
             for replica in &scene.servers[1..] {
@@ -240,13 +240,13 @@ fn a_transaction_with_too_many_reads_goes_on_at_the_primary() {
             client.run("SELECT 'behind it'").await;
             assert_eq!(scene.places("behind it"), [0]);
             client.run("COMMIT").await;
-            // A statement that is too long to be kept.
+            // The proxy does not keep a statement of this length.
             begin(scene, &mut client).await;
             let long = format!("{COUNT} WHERE '{}' <> 'x'", "x".repeat(70_000));
             client.run(&long).await;
             assert_eq!(scene.places(COUNT), [0]);
             client.run("COMMIT").await;
-            // A result that is too big to be had for nothing.
+            // After a result of this size the next statement goes to the primary.
             begin(scene, &mut client).await;
             let big = client.value("SELECT REPEAT('x', 2000000)").await;
             assert_eq!(big.len(), 2_000_000);
@@ -280,7 +280,7 @@ fn the_proxy_tells_where_a_transaction_is() {
             assert!(told.contains("reads again"), "{told}");
             let told = route(&mut client, COUNT).await;
             assert!(told.contains("stays in its transaction"), "{told}");
-            // To ask is not to do.
+            // EXPLAIN ROUTE does not move the transaction.
             client.run(COUNT).await;
             assert!(!scene.places(COUNT).contains(&0));
             client.run("COMMIT").await;
@@ -312,7 +312,7 @@ fn statements_that_are_no_plain_reads_take_the_transaction_to_the_primary() {
             ] {
                 let mut client = scene.client().await;
                 begin(scene, &mut client).await;
-                // Whether it fails does not matter here.
+                // The statement may fail; only its effect on the routing matters.
                 let _ = client.query(other).await;
                 client.run("SELECT 'behind it'").await;
                 assert_eq!(scene.places("behind it"), [0], "{other}");
@@ -362,7 +362,7 @@ fn a_primary_that_is_away_ends_the_transaction_and_not_the_session() {
             let error = client.error("SELECT 1").await;
             assert!(error.text.contains("ROLLBACK"), "{error:?}");
             client.run("ROLLBACK").await;
-            // Who only reads needs no primary.
+            // A transaction that only reads needs no primary.
             begin(scene, &mut client).await;
             client.run("COMMIT").await;
             scene.servers[0].start();
@@ -432,7 +432,7 @@ fn a_savepoint_is_the_primarys() {
     });
 }
 
-/// A session's own writes are seen by its transactions, wherever they begin.
+/// A session's transactions see its own writes, on a replica and on the primary.
 #[test]
 fn a_transaction_behind_a_write_reads_that_write() {
     on_both(async |setup| {

@@ -1,4 +1,4 @@
-//! Profiles: which statements are profiled, and that their clients see nothing of it.
+//! Profiles: which statements the proxy profiles, and that profiling does not change the client's replies.
 
 use simulation::scene::{Scene, Setup, TestClient, on_both, settle};
 
@@ -11,7 +11,7 @@ fn profiled(setup: Setup) -> Setup {
         .tables(&rule("asked", "tag = \"looked\"\nprofile = true"))
 }
 
-/// Who has chosen the statements that were profiled, and their commands, in order.
+/// Returns for each profiled statement, in order, why it was chosen (rule, hint or chance) and its command.
 async fn profiles(scene: &Scene) -> Vec<(String, &'static str)> {
     settle().await;
     let view = scene.proxy.counts().await;

@@ -1,5 +1,5 @@
-//! Writes while the primary takes none, as within a switchover: they wait for a primary that does, whichever command
-//! brings them, and each is executed once.
+//! Writes while the primary is read-only, as within a switchover. They wait for a primary that takes writes, for every
+//! command that can write, and each is executed once.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn table(scene: &Scene) -> TestClient {
     root
 }
 
-/// The primary takes no writes, and the proxy knows.
+/// Makes the primary read-only, and waits until the proxy knows it.
 async fn becomes_read_only(scene: &Scene) {
     scene.servers[0].set_read_only(true);
     pass(Duration::from_secs(3)).await;

@@ -1,4 +1,4 @@
-//! Transactions that only read are on a replica, and so is what holds a session there. What writes leaves it.
+//! READ ONLY transactions run on a replica, and a lock that they take pins the session there. Writes leave the replica.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn table(scene: &Scene) -> TestClient {
     root
 }
 
-/// Begins to read on the replica.
+/// Begins a READ ONLY transaction, and reads on the replica.
 async fn begin(scene: &Scene, client: &mut TestClient) {
     client.run("START TRANSACTION READ ONLY").await;
     scene.ran();
@@ -47,7 +47,7 @@ fn a_reading_transaction_refuses_writes_as_a_server_does() {
     });
 }
 
-/// The servers commit before such a statement, and go on; so does the proxy, at the primary.
+/// A server commits before such a statement and then executes it. The proxy does the same on the primary.
 #[test]
 fn what_ends_a_reading_transaction_unasked_is_done_at_the_primary() {
     on_both(async |setup| {
@@ -101,7 +101,7 @@ fn a_session_that_a_lock_holds_at_a_replica_is_told_why_nothing_is_written() {
     });
 }
 
-/// What it has read is still so where it begins again: nothing was written meanwhile.
+/// The error says that the transaction is rolled back. The session goes on after ROLLBACK.
 #[test]
 fn a_reading_transaction_whose_replica_dies_is_told_so() {
     on_both(async |setup| {

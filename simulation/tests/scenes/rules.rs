@@ -1,4 +1,4 @@
-//! What rules do to statements, where no server decides it.
+//! Effects of rules on statements, as far as they do not depend on a real server.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::rule;
 
-/// An administrator that holds a new table.
+/// Returns an administrator that has created a table and locked it.
 async fn locked(scene: &Scene) -> TestClient {
     let mut holder = scene.root(0).await;
     holder.run("CREATE TABLE d.t (n INT)").await;
@@ -188,14 +188,14 @@ fn a_rule_with_dry_run_only_counts_and_acts_after_a_reload() {
             assert_eq!(client.value("SELECT 1").await, "1");
             scene.reload(|_| plain.tables(&acting));
             settle().await;
-            // The session has begun before.
+            // The new rule applies to a session that began before the reload.
             assert_eq!(client.error("SELECT 1").await.number, 1227);
         };
         setup.tables(&dry_run).play(play).await;
     });
 }
 
-/// The reply is lost with its connection: a read is sent again, unless a rule says that it must not be.
+/// If a reply is lost with its connection, the proxy repeats the read unless a rule forbids it.
 #[test]
 fn reads_are_sent_again_as_often_as_a_rule_says() {
     on_both(async |setup| {

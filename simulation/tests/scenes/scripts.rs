@@ -1,5 +1,5 @@
-//! Scripts of MySQL Proxy's kind in sessions that take turns on connections: what hooks decide, and what goes with a
-//! session all the same.
+//! Scripts of MySQL Proxy's kind in pooled sessions: the decisions of hooks, and the state that a session keeps on
+//! every connection.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use simulation::scene::{Scene, Setup, on_both, pass, settle};
 
 use crate::NOTHING;
 
-/// Sessions run a script of the folder `lua`.
+/// Has sessions run a script of the folder `lua`.
 fn scripted(setup: Setup, name: &str) -> Setup {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenes/lua");
     setup.set("routing.script", &format!("\"{folder}/{name}.lua\""))
@@ -106,7 +106,7 @@ fn what_scripted_sessions_have_set_goes_with_them() {
             one.run("USE d").await;
             assert_eq!(two.value(look).await, untouched);
             assert_eq!(one.value(look).await, "1 +03:00 d");
-            // Its script's statements leave what they set in its session, and in no other.
+            // Variables that a script's statements set belong to that script's session, and to no other.
             one.run("SELECT around").await;
             assert_eq!(two.value("SELECT @before").await, "NULL");
             assert_eq!(one.value("SELECT @before").await, "set");
@@ -140,7 +140,7 @@ fn a_script_chooses_the_backend_of_each_statement() {
                 client.run(&read).await;
                 assert_eq!(scene.places("FROM d.t"), [server]);
             }
-            // A transaction stays where it is.
+            // A transaction stays on its backend.
             client.run("/* 1 */ BEGIN").await;
             client.run("INSERT INTO d.t VALUES (1)").await;
             client.run("/* 2 */ SELECT n FROM d.t").await;

@@ -1,9 +1,9 @@
-//! Commands that change what a session is: its schema, its state, its account.
+//! Commands that change a session's schema, state or account.
 
 use simulation::scene::{APP, OTHER, Scene, Setup, on_both, settle};
 use wire::Command;
 
-/// One connection for all sessions.
+/// Limits the pool to one connection for all sessions.
 fn shared(setup: Setup) -> Setup {
     setup
         .set("pool.backend_connections_max", "1")
@@ -49,7 +49,7 @@ fn a_reset_connection_forgets_all_but_the_schema() {
             assert_eq!(client.execution_error(statement, &[]).await.number, 1243);
             assert_eq!(client.error("SELECT n FROM own").await.number, 1146);
             assert_eq!(root.value("SELECT COUNT(*) FROM d.t").await, "0");
-            // Nothing keeps the connection any more.
+            // The session holds no state on the connection any more, so another session gets it.
             assert_eq!(scene.client().await.value("SELECT 'in'").await, "in");
         };
         shared(setup).play(play).await;
@@ -101,7 +101,7 @@ fn a_change_of_user_rolls_back_and_gives_the_connection_back() {
     });
 }
 
-/// A statement that a session sends behind its commands finds them done.
+/// A reset or a change of user discards a deferred BEGIN, so the next statement is committed at once.
 #[test]
 fn a_deferred_begin_ends_with_a_reset_or_a_change_of_user() {
     on_both(async |setup| {

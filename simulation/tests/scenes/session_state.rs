@@ -1,10 +1,10 @@
-//! What a session has set goes with it to whichever connection it gets, and to no other session.
+//! A session's state follows the session to every connection that it gets, and reaches no other session.
 
 use std::time::Duration;
 
 use simulation::scene::{Scene, Setup, TestClient, on_both, pass, settle};
 
-/// One connection for all sessions.
+/// Limits the pool to one connection for all sessions.
 fn shared(setup: Setup) -> Setup {
     setup
         .set("pool.backend_connections_max", "1")
@@ -17,7 +17,7 @@ async fn table(scene: &Scene) -> TestClient {
     root
 }
 
-/// Everything that the sessions of these scenes set.
+/// A statement that reads all variables which the sessions of these scenes set.
 const LOOK: &str = "SELECT CONCAT_WS(' ', @@sql_mode, @@time_zone, @@group_concat_max_len, @a, DATABASE(), @@autocommit, @@collation_connection)";
 
 #[test]
@@ -84,7 +84,7 @@ fn a_prepared_statement_is_prepared_again_on_another_connection() {
             client.execute(write, &[1]).await;
             assert_eq!(client.execution_value(read, &[1]).await, "1");
             scene.ran();
-            // It takes the connection that the statements are prepared on.
+            // The other session takes the connection on which the statements are prepared.
             other.run("BEGIN").await;
             other.run("SELECT 'it'").await;
             client.execute(write, &[2]).await;
@@ -131,7 +131,7 @@ fn the_same_text_in_another_schema_is_another_statement() {
                     assert_eq!(value, *schema);
                 }
             }
-            // It keeps the schema that it was prepared in.
+            // A prepared statement keeps the schema in which it was prepared.
             let (client, statement, _) = &mut clients[0];
             client.run("USE two").await;
             assert_eq!(client.execution_value(*statement, &[]).await, "one");
@@ -160,7 +160,7 @@ fn named_prepared_statements_go_with_their_session() {
     });
 }
 
-/// A second session waits for the only connection until the first one has nothing left on it.
+/// A second session waits for the only connection until the first session has no state on it.
 #[test]
 fn what_cannot_be_had_elsewhere_keeps_the_connection_until_it_is_gone() {
     on_both(async |setup| {

@@ -1,4 +1,4 @@
-//! Reads go to replicas, all else to the primary, and whoever has written sees it.
+//! Reads go to replicas, and other statements to the primary. A session sees its own writes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::rule;
 const WRITE: &str = "INSERT INTO d.t VALUES (1)";
 const COUNT: &str = "SELECT COUNT(*) FROM d.t";
 
-/// How far replicas lag in some of these scenes.
+/// The lag of replicas in some of these scenes.
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn split(setup: Setup) -> Setup {
@@ -21,7 +21,7 @@ fn split(setup: Setup) -> Setup {
         .set("balance.timeout_consistency", "\"20s\"")
 }
 
-/// A table that the replicas have as well.
+/// Creates a table, and waits until the replicas have it.
 async fn table(scene: &Scene) -> TestClient {
     let mut root = scene.root(0).await;
     root.run("CREATE TABLE d.t (n INT)").await;
@@ -29,7 +29,7 @@ async fn table(scene: &Scene) -> TestClient {
     root
 }
 
-/// What is written from now on comes to the replicas so much later.
+/// Delays the replicas by `by` from now on.
 fn delay(scene: &Scene, by: Duration) {
     for replica in &scene.servers[1..] {
         replica.follow(Some(&scene.servers[0]), by);
@@ -94,7 +94,7 @@ fn a_read_that_waits_in_vain_goes_to_the_primary() {
             client.run(WRITE).await;
             assert_eq!(client.value(COUNT).await, "1");
             assert_eq!(scene.places(COUNT).pop(), Some(0));
-            // Another session has written nothing.
+            // The other session has written nothing, so it reads on a replica that lags.
             assert_eq!(other.value(COUNT).await, "0");
             client.run("BEGIN").await;
             client.run(WRITE).await;
@@ -114,7 +114,7 @@ fn a_read_that_waits_in_vain_goes_to_the_primary() {
     });
 }
 
-/// A read that ran at a replica behind a wait in vain is nobody's: it leaves nothing in its session or in the next one.
+/// If the wait for a replica fails, the read that ran behind it must not change this session or the next one.
 #[test]
 fn what_ran_behind_a_wait_in_vain_leaves_nothing() {
     on_both(async |setup| {
@@ -132,7 +132,7 @@ fn what_ran_behind_a_wait_in_vain_leaves_nothing() {
         };
         split(setup)
             .set("balance.timeout_consistency", "\"2s\"")
-            // The monitor tells nothing of the lag.
+            // The monitor looks too rarely to report the lag.
             .set("health.replication_interval", "\"30s\"")
             .set("hints.accepted", "[\"pilotfish\"]")
             .set("pool.backend_connections_max", "1")
@@ -294,7 +294,7 @@ fn hints_and_rules_say_where_a_statement_goes() {
             }
             let nowhere = format!("{COUNT} /* pilotfish: cluster=nowhere */");
             assert_eq!(client.error(&nowhere).await.number, 1105);
-            // A transaction stays where it is.
+            // A transaction stays on its backend.
             client.run("BEGIN").await;
             client.run(COUNT).await;
             client.run(&format!("{COUNT} /* tag: report */")).await;

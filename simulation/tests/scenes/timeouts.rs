@@ -1,4 +1,4 @@
-//! Time limits of sessions and of the proxy's stop, and connections that a server closes while no session has them.
+//! Time limits of sessions and of the proxy's stop, and idle pooled connections that a server closes.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use simulation::scene::{Scene, on_both, pass, settle};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
 
-/// Waits until the other side has ended a client's session, and longer than that.
+/// A wait that is longer than every timeout after which a client's session ends.
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -23,7 +23,7 @@ fn a_session_without_a_connection_ends_by_its_own_wait_timeout() {
             reset.run("SET wait_timeout = 6").await;
             reset.command(wire::Command::RESET_CONNECTION, b"").await;
             patient.run("SET wait_timeout = 600").await;
-            // Somebody else has the connection, and talks on.
+            // Another session has the connection, and keeps sending statements.
             talking.run("SET wait_timeout = 6").await;
             for _ in 0..20 {
                 pass(Duration::from_secs(3)).await;
@@ -89,7 +89,7 @@ fn a_pooled_connection_that_its_server_closes_costs_no_statement() {
             let (mut client, mut other) = (scene.client().await, scene.client().await);
             client.run("SET wait_timeout = 1000").await;
             for turn in 0..3 {
-                // The connection has this session's wait_timeout then.
+                // This statement sets the connection's wait_timeout to that of `other`.
                 other.run("SELECT 'other'").await;
                 scene.ran();
                 pass(Duration::from_secs(4)).await;
@@ -111,7 +111,7 @@ fn a_pooled_connection_that_its_server_closes_costs_no_statement() {
     });
 }
 
-/// Has the proxy stop, as SIGTERM does; how many sessions had to be cut.
+/// Stops the proxy as SIGTERM does. The task returns how many sessions it had to end.
 fn stop(scene: &Scene, limit: u64) -> tokio::task::JoinHandle<usize> {
     let proxy = Rc::clone(&scene.proxy);
     spawn_local(async move { proxy.drain(Duration::from_secs(limit)).await })

@@ -1,10 +1,10 @@
-//! Waiting for a connection: in order, bounded in number and time, and with an error of its own.
+//! The queue for connections: its order, its limits of length and time, and its error.
 
 use std::time::Duration;
 
 use simulation::scene::{Running, Scene, on_both, pass, settle};
 
-/// Clients that wait while another one holds the only connection.
+/// Starts clients that wait while another client holds the only connection.
 async fn queue(scene: &Scene, statements: &[String]) -> Vec<Running> {
     let mut all = Vec::new();
     for statement in statements {
@@ -115,7 +115,8 @@ fn one_client_that_waits_and_leaves_is_passed_over() {
     });
 }
 
-/// What waits for a connection, or for the delay of a rule, has reached no server: it is killed at once, and never sent.
+/// A statement that waits for a connection or for a rule's delay has reached no server. KILL ends it at once, and the
+/// proxy never sends it.
 #[test]
 fn a_client_that_is_killed_while_it_waits_is_answered_at_once() {
     on_both(async |setup| {

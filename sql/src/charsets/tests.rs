@@ -1,4 +1,4 @@
-//! The servers' table against the lexer that is made of it.
+//! The table of the servers' character sets, compared with the lexer that uses it.
 
 use super::row::Bytes;
 use super::*;
@@ -8,7 +8,7 @@ fn kinds(text: &[u8], flags: Flags) -> Vec<TokenKind> {
     Lexer::new(text, flags).map(|token| token.kind).collect()
 }
 
-/// Every character set of every server.
+/// Every character set of every server, with the flags that select it.
 fn every_flags() -> impl Iterator<Item = (&'static Row, Flags)> {
     let servers = [Server::MySql(90_704), Server::MariaDb(101_119)];
     let sets = ROWS.iter().zip(Charset::all());
@@ -54,7 +54,7 @@ fn no_byte_of_a_character_is_taken_for_a_quote() {
     for (row, flags) in every_flags().filter(|(row, _)| !row.leads.is_empty()) {
         for lead in 0x80..=255u8 {
             let what = format!("{} {lead:#x}", row.name);
-            // The backslash is half of a character, or hides the quote.
+            // The backslash is either the second half of a character, or an escape that hides the quote.
             let is_whole = kinds(&[b"'", &[lead][..], b"\\' 1"].concat(), flags).len() == 2;
             assert_eq!(is_whole, has(row.leads, lead), "{what}");
             let is_name = kinds(&[b"`", &[lead][..], b"`` 1"].concat(), flags).len() == 2;

@@ -10,7 +10,7 @@ const FLAGS: Flags = Flags {
     server: Server::MariaDb(110_400),
 };
 
-/// Reads a text as a worker does. Whether it was known; what is found is what the text says in any case.
+/// Reads a text as a worker does. Returns whether the cache knew it, and asserts that cached facts equal read ones.
 fn is_known(cache: &mut FactsCache, text: &str, flags: Flags) -> bool {
     let text = text.as_bytes();
     let mut found = Facts::default();
@@ -35,7 +35,7 @@ fn is_known(cache: &mut FactsCache, text: &str, flags: Flags) -> bool {
     }
 }
 
-/// Whether the second text is known once the first was read twice.
+/// Whether the cache knows the second text after the first text was read twice.
 fn makes_known(first: &str, second: &str) -> bool {
     let mut cache = FactsCache::default();
     assert!(!is_known(&mut cache, first, FLAGS) && !is_known(&mut cache, first, FLAGS));

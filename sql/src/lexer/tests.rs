@@ -1,4 +1,4 @@
-//! Tokens as the servers cut them.
+//! How the lexer splits texts into tokens, compared with the servers.
 
 use super::*;
 use crate::Server;
@@ -115,7 +115,7 @@ fn a_backslash_may_be_half_a_character() {
             kinds(flags),
             [TokenKind::String, TokenKind::Word, TokenKind::Number]
         );
-        // Read as single bytes the backslash would hide the quote.
+        // If the lexer read single bytes, the backslash would hide the quote.
         assert_eq!(kinds(Flags::default()), [TokenKind::String]);
         // A backtick as the second byte does not end a name.
         let text = [b"`", &[lead, b'`'][..], b"` x"].concat();

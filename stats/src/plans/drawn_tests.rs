@@ -1,8 +1,8 @@
-//! Rows made from a table as MySQL's command-line client draws it, for tests.
+//! Parses tables as MySQL's command-line client prints them, for tests.
 
 use wire::rows::Rows;
 
-/// The rows of a drawn table.
+/// Returns the rows of a printed table.
 pub(crate) fn drawn(table: &str) -> Rows {
     let mut lines = table.lines().map(str::trim);
     let lines = lines.by_ref().filter(|line| line.starts_with('|'));

@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn rows_become_indexes() {
-        // MySQL 9.7; the columns of an index in no order.
+        // MySQL 9.7; the columns of an index are not sorted.
         let statistics = drawn(
             "| TABLE_NAME | INDEX_NAME  | NON_UNIQUE | SEQ_IN_INDEX | COLUMN_NAME | SUB_PART | COLLATION | INDEX_TYPE |
              | City       | cc2         |          1 |            2 | Name        |       10 | D         | BTREE      |

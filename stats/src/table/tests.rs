@@ -78,7 +78,7 @@ fn memory_is_bounded_and_evictions_are_counted() {
     let bytes_max = 200_000;
     let mut kept = StatsTable::new(bytes_max);
     for round in 0..20_000u64 {
-        // Some are said again and again, most of them once.
+        // A few digests occur often, most of them once.
         kept.say(1 + round % 10);
         kept.say(1000 + round);
         assert!(kept.table.bytes() <= bytes_max);
@@ -148,7 +148,7 @@ fn a_statement_is_due_once_in_an_interval_and_when_all_is_forgotten() {
     assert!(is_due(65, 0));
     assert!(is_due(70, 69), "what was known is forgotten");
     assert!(!is_due(71, 69));
-    // Whatever the second of the reset has seen may have been before it.
+    // A statement in the second of the reset may have run before the reset.
     assert!(is_due(71, 70));
     assert!(!is_due(72, 70));
     assert!(!kept.say_in(2, BackendId(1), None), "nobody asks");

@@ -1,4 +1,4 @@
-//! Packets of the login's dialogue, told apart by their first byte.
+//! Packets of the authentication exchange, distinguished by their first byte.
 
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::AuthSwitchRequest;

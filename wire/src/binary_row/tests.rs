@@ -18,7 +18,7 @@ fn unsigned(kind: ColumnType) -> BinaryType {
     }
 }
 
-/// All values of a row as texts; a row with bytes behind its last value is none.
+/// All values of a row as texts. A row with bytes after its last value is an error.
 fn texts(payload: &[u8], types: &[BinaryType]) -> Result<Vec<Option<String>>, Malformed> {
     let mut row = BinaryRow::new(payload, types.len())?;
     let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! Bound values, read back as a server reads them.
+//! Bound values, decoded again as a server decodes them.
 
 use super::*;
 

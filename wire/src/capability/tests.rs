@@ -1,4 +1,4 @@
-//! Values, compared with those of another implementation; the two halves.
+//! Values of the capability flags, compared with another implementation, and the two halves of the flags.
 
 use mysql_common::constants::{CapabilityFlags as Oracle, MariadbCapabilities as Extended};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn protocol_flags_agree_with_mysql_common() {
             Capabilities::MULTI_FACTOR_AUTHENTICATION,
             Oracle::MULTI_FACTOR_AUTHENTICATION,
         ),
-        // MariaDB's name for what MySQL calls the capability extension.
+        // MariaDB's name for the flag that MySQL calls the capability extension.
         (
             Capabilities::CAPABILITY_EXTENSION,
             Oracle::CLIENT_PROGRESS_OBSOLETE,

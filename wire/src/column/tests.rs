@@ -1,4 +1,4 @@
-//! Definitions cut short, and of every content. Those of real servers are in `tests/results.rs`.
+//! Truncated definitions, and random ones. Definitions of real servers are in `tests/results.rs`.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn encoded(column: &ColumnDefinition<'_>, capabilities: Capabilities) -> Vec<u8>
 
 #[test]
 fn a_column_of_our_own_looks_like_a_servers() {
-    // MySQL 9.7 to `SELECT 1`.
+    // The definition that MySQL 9.7 sends for `SELECT 1`.
     let mut column = ColumnDefinition::new(
         b"1",
         ColumnType::LONGLONG,

@@ -1,4 +1,4 @@
-//! Numbers and names, compared with those of another implementation.
+//! Numbers and names of commands, compared with another implementation.
 
 use mysql_common::constants::Command as Oracle;
 

@@ -1,4 +1,4 @@
-//! Frames come back as they went, however they are cut; lies about lengths are found out.
+//! Compressed payloads round-trip at every split point; wrong lengths are errors.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn encoded(codec: &mut Codec, payload: &[u8]) -> Vec<u8> {
     frames
 }
 
-/// Feeds all of `frames` through an output of `room` bytes.
+/// Decodes all of `frames` with an output buffer of `room` bytes.
 fn decoded(codec: &mut Codec, mut frames: &[u8], room: usize) -> Result<Vec<u8>, Malformed> {
     let mut payload = Vec::new();
     let mut output = vec![0; room];
@@ -36,7 +36,7 @@ fn decoded(codec: &mut Codec, mut frames: &[u8], room: usize) -> Result<Vec<u8>,
     }
 }
 
-/// Text that compresses, then bytes that do not (xorshift).
+/// A sample of compressible text, followed by incompressible bytes (xorshift).
 fn sample(length: usize) -> Vec<u8> {
     let text = b"select name, value from settings where id = "
         .iter()
@@ -60,7 +60,7 @@ fn frame(compressed: usize, sequence: u8, uncompressed: usize, content: &[u8]) -
     frame
 }
 
-/// The content of the one frame `payload` makes.
+/// The content of the single frame that `payload` is compressed to.
 fn packed(algorithm: Algorithm, payload: &[u8]) -> Vec<u8> {
     let mut frame = encoded(&mut to_client(algorithm), payload);
     let content = frame.split_off(FRAME_HEADER_BYTES);
@@ -180,7 +180,7 @@ fn corrupt_content_is_an_error() {
 
 #[test]
 fn a_frame_that_follows_a_broken_one_elsewhere_is_not_harmed() {
-    // The thread's working memory is shared; what one connection left behind must not show.
+    // Connections share the thread's working memory; data of one connection must not reach another one.
     for algorithm in ALGORITHMS {
         let payload = sample(5_000);
         let frames = encoded(&mut to_client(algorithm), &payload);
@@ -269,7 +269,7 @@ fn a_reply_counts_on_from_its_command() {
         let reply = encoded(&mut server, b"reply");
         assert_eq!(reply[3], 1);
         decoded(&mut client, &reply, 64).unwrap();
-        // As after LOCAL INFILE, where the client goes on.
+        // The client sends a second payload, as in LOCAL INFILE.
         assert_eq!(encoded(&mut client, b"file")[3], 2);
     }
 }
@@ -281,7 +281,7 @@ fn a_client_may_restart_or_go_on_but_not_jump() {
     for sequence in [0, 1, 0, 0, 1, 2] {
         decoded(&mut codec, &plain(sequence), 8).unwrap();
     }
-    // We send an error while it is still sending: both its own count and ours are in order.
+    // The proxy sends an error while the client still sends: the client's count and the proxy's count are both valid.
     encoded(&mut codec, b"error");
     decoded(&mut codec, &plain(3), 8).unwrap();
     let jump = Malformed::Invalid("compressed frame's sequence number");

@@ -1,4 +1,4 @@
-//! Executions as MySQL 9.7 and MariaDB 11.8 took them, with another id, without types, and cut short.
+//! Executions that MySQL 9.7 and MariaDB 11.8 accepted, with another id, without types, and truncated.
 
 use proptest::prelude::*;
 
@@ -9,12 +9,12 @@ use crate::tests::assert_named;
 const NAMED: Capabilities = Capabilities::QUERY_ATTRIBUTES;
 const PLAIN: Capabilities = Capabilities(0);
 
-/// To MySQL 9.7, `SELECT ? + 1, mysql_query_attribute_string('n')` with 7 and the attribute `n`.
+/// An execution for MySQL 9.7 of `SELECT ? + 1, mysql_query_attribute_string('n')` with 7 and the attribute `n`.
 const WITH_ATTRIBUTE: &[u8] = b"\x05\0\0\0\x08\x01\0\0\0\
     \x02\0\x01\x08\0\0\x08\0\x01n\
     \x07\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0";
 
-/// To MariaDB 11.8, `SELECT ? + 1` with 7.
+/// An execution for MariaDB 11.8 of `SELECT ? + 1` with 7.
 const WITH_TYPES: &[u8] = b"\x02\0\0\0\0\x01\0\0\0\0\x01\x08\0\x07\0\0\0\0\0\0\0";
 
 fn encoded(execute: &Execute<'_>, capabilities: Capabilities) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn types_are_left_out_and_put_in() {
 
 #[test]
 fn a_statement_without_parameters_may_be_counted_all_the_same() {
-    // Both are right to MySQL 9.7 for `SELECT 1`.
+    // MySQL 9.7 accepts both packets for `SELECT 1`.
     for arguments in [
         &b"\x03\0\0\0\x08\x01\0\0\0\0"[..],
         b"\x03\0\0\0\0\x01\0\0\0",
@@ -78,7 +78,7 @@ fn a_statement_without_parameters_may_be_counted_all_the_same() {
 
 #[test]
 fn a_statement_with_parameters_is_counted_even_without_the_flag() {
-    // MySQL 9.7 took this for `SELECT ? + 1`, and refused it without the count.
+    // MySQL 9.7 accepted this packet for `SELECT ? + 1`, and refused it without the parameter count.
     let arguments = b"\x01\0\0\0\0\x01\0\0\0\x01\0\x01\x08\0\0\x07\0\0\0\0\0\0\0";
     let execute = Execute::decode(arguments, NAMED, 1).unwrap();
     assert_eq!(execute.types, Some(&b"\x08\0\0"[..]));
@@ -109,7 +109,7 @@ fn a_cut_execution_names_the_item_it_ends_in() {
         ("parameter name", 2),
     ];
     let end = assert_named(WITH_ATTRIBUTE, &items, |it| Execute::decode(it, NAMED, 1));
-    // Whether values are missing is the backend's to say.
+    // The backend decides whether values are missing, not the decoder.
     assert_eq!(end + 16, WITH_ATTRIBUTE.len());
     assert!(Execute::decode(&WITH_ATTRIBUTE[..end], NAMED, 1).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Greetings of real servers, of another implementation, and cut short.
+//! Greetings of real servers, of another implementation, and truncated ones.
 
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use mysql_common::packets::HandshakePacket;
@@ -53,7 +53,7 @@ fn any_greeting() -> impl Strategy<Value = Greeting> {
                 scramble,
                 capabilities,
                 collation,
-                // mysql_common refuses the flag that nobody defines.
+                // mysql_common refuses the flag 0x0004, which is not defined.
                 status: StatusFlags(status & !0x0004),
                 plugin: if has_plugin { plugin } else { Vec::new() },
             }
@@ -159,14 +159,14 @@ proptest! {
 
     #[test]
     fn mysql_common_reads_our_packets(greeting in any_greeting()) {
-        // It takes the scramble's length for a signed byte.
+        // mysql_common reads the scramble's length as a signed byte.
         prop_assume!(greeting.scramble.len() < 127);
         let payload = encoded(&greeting);
         let theirs: HandshakePacket<'_> = read_by_oracle(&payload);
         prop_assert_eq!(theirs.server_version_ref(), &greeting.version);
         prop_assert_eq!(theirs.connection_id(), greeting.thread_id);
         prop_assert_eq!(theirs.capabilities().bits(), greeting.capabilities.lower());
-        // Flags that it does not know are lost there.
+        // mysql_common drops unknown flags.
         let known = MariadbCapabilities::all().bits();
         let extended = theirs.mariadb_ext_capabilities().bits();
         prop_assert_eq!(extended, greeting.capabilities.extended() & known);

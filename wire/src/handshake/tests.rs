@@ -1,4 +1,4 @@
-//! Responses of every layout, of another implementation, and cut short.
+//! Responses of every layout, of another implementation, and truncated ones.
 
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{HandshakeResponse as Oracle, SslRequest};
@@ -31,7 +31,7 @@ fn encoded(response: &HandshakeResponse<'_>) -> Vec<u8> {
     payload
 }
 
-/// A response with all there is.
+/// A response with every optional item.
 fn full() -> HandshakeResponse<'static> {
     let all = LAYOUT
         .into_iter()
@@ -56,7 +56,7 @@ const HEAD_ITEMS: [(&str, usize); 5] = [
     ("extended capabilities", 4),
 ];
 
-/// The values of a response, whatever its layout.
+/// The values of a response, independent of its layout.
 #[derive(Debug, Clone)]
 struct Values {
     head: HandshakeHead,
@@ -229,7 +229,7 @@ fn a_short_payload_is_not_patched() {
 proptest! {
     #[test]
     fn responses_come_back(mut values in any_values()) {
-        // Without a flag there is no telling the item from what trails.
+        // If the flag is absent, the item cannot be distinguished from trailing bytes.
         let last = [Capabilities::CONNECT_ATTRS, Capabilities::ZSTD_COMPRESSION_ALGORITHM];
         if last.into_iter().any(|flag| !values.head.capabilities.contains(flag)) {
             values.trailing.clear();

@@ -1,4 +1,4 @@
-//! Headers of every length and sequence id.
+//! Packet headers with every length and sequence id.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Types and values, compared with what MySQL 9.7 made of them, and cut short.
+//! Types and values, compared with the results of MySQL 9.7, and truncated ones.
 
 use proptest::prelude::*;
 
@@ -6,8 +6,8 @@ use super::*;
 
 const NAMED: Capabilities = Capabilities::QUERY_ATTRIBUTES;
 
-/// Types that MySQL 9.7 took as query attributes of COM_QUERY, each with a value that it read to its
-/// end: the statement behind it was understood.
+/// Types that MySQL 9.7 accepted as query attributes of COM_QUERY, each with a value that the server read to its
+/// end: it understood the statement after the value.
 const ACCEPTED: [(u16, &[u8]); 35] = [
     (0, b"\x041.50"),
     (1, b"\x07"),

@@ -1,4 +1,4 @@
-//! Attributes of every shape in front of statements, and cut short.
+//! Attributes of every shape before statements, and truncated ones.
 
 use proptest::prelude::*;
 
@@ -81,7 +81,7 @@ fn cut_attributes_name_the_item_they_end_in() {
 
 #[test]
 fn packets_that_mysql_refuses_are_malformed() {
-    // Each of these it answered with ER_MALFORMED_PACKET.
+    // MySQL 9.7 answered each of these packets with ER_MALFORMED_PACKET.
     let cases: [(&[u8], &str); 5] = [
         (b"\0\0SELECT 1", "attribute set count"),
         (b"\0\x02SELECT 1", "attribute set count"),

@@ -1,4 +1,4 @@
-//! Items at the borders of their encodings, and cut short.
+//! Items at the limits of their encodings, and truncated ones.
 
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use super::*;
 use crate::tests::assert_named;
 use crate::write::{put_lenenc, put_lenenc_bytes};
 
-/// Every flag that `mysql_common` knows; it drops the one that nobody defines.
+/// Every flag that `mysql_common` knows; it drops the flag 0x0004, which is not defined.
 const STATUS_KNOWN: u16 = !0x0004;
 
 fn ok_payload(first: u8, ok: &OkPacket) -> Vec<u8> {
@@ -72,7 +72,7 @@ fn a_cut_err_names_the_item_it_ends_in() {
     let items = [("ERR header", 1), ("error number", 2)];
     let payload = b"\xff\x15\x04#28000denied";
     assert_named(payload, &items, ErrPacket::decode);
-    // Half a SQLSTATE is text: nothing tells it from an early error.
+    // A truncated SQLSTATE is read as text, because it cannot be distinguished from an error without SQLSTATE.
     for cut in 3..9 {
         let err = ErrPacket::decode(&payload[..cut]).unwrap();
         assert_eq!(err.sqlstate, None);
@@ -139,7 +139,7 @@ proptest! {
         sqlstate in prop::option::of(any::<[u8; 5]>()),
         text: Vec<u8>,
     ) {
-        // Without SQLSTATE, a text that looks like one is taken for one.
+        // If there is no SQLSTATE, a text that begins like one is read as one.
         prop_assume!(sqlstate.is_some() || text.first() != Some(&b'#'));
         let err = ErrPacket { number, sqlstate, text: &text };
         let mut payload = Vec::new();

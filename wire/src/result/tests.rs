@@ -1,4 +1,4 @@
-//! Rows and heads of every content, and cut short. Whole results are in `tests/results.rs`.
+//! Random and truncated rows and result heads. Whole results are in `tests/results.rs`.
 
 use proptest::prelude::*;
 

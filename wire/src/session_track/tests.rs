@@ -1,4 +1,4 @@
-//! Tails made up by hand, cut short, and written and read again. Those of real servers are in
+//! Handmade, truncated and random tails of OK packets. Tails of real servers are in
 //! `tests/session_track.rs`.
 
 use proptest::prelude::*;
@@ -92,7 +92,7 @@ fn a_cut_tail_names_the_item_it_ends_in() {
     ];
     let decode = |payload| OkTail::decode(payload, TRACKED);
     let end = assert_named(&payload, &fixed, decode);
-    // An OK packet may end here.
+    // An OK packet may end here, before the info text.
     assert_eq!(decode(&payload[..end]), Ok(OkTail::default()));
     let info_end = end + 1 + 4;
     for cut in end + 1..info_end {
@@ -173,7 +173,7 @@ fn changes_are_sent_to_tracking_clients_only() {
     assert_eq!(untracked, b"\0\0\0\0\0\0\0");
     let said = encoded(Capabilities(0), &OkPacket::default(), b"done", &[change]);
     assert_eq!(said, b"\0\0\0\0\0\0\0\x04done");
-    // The flag alone, without the capability, promises nothing (MariaDB sets it).
+    // The status flag without the capability does not announce changes (MariaDB sets the flag).
     let flagged = b"\0\0\0\0\x40\0\0\x04done";
     let tail = OkTail::decode(flagged, Capabilities(0)).unwrap();
     assert_eq!(tail.info, b"done");

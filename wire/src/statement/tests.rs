@@ -1,4 +1,4 @@
-//! Commands and replies with statement ids, from real servers and cut short.
+//! Commands and replies with statement ids, of real servers and truncated ones.
 
 use proptest::prelude::*;
 
@@ -13,8 +13,8 @@ fn encoded(encode: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
 
 #[test]
 fn replies_to_prepare_are_written_as_they_were_read() {
-    // MariaDB 11.8 and MySQL 9.7 to a SELECT of two columns with one parameter; MySQL also under
-    // OPTIONAL_RESULTSET_METADATA, with and without definitions behind it.
+    // Replies of MariaDB 11.8 and MySQL 9.7 to a SELECT of two columns with one parameter. MySQL also under
+    // OPTIONAL_RESULTSET_METADATA, with and without definitions after the reply.
     let cases: [(&[u8], u32, Option<u8>); 4] = [
         (b"\0\x0a\0\0\0\x02\0\x01\0\0\0\0", 10, None),
         (b"\0\x01\0\0\0\x02\0\x01\0\0\0\0", 1, None),

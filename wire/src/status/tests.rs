@@ -1,4 +1,4 @@
-//! Values, compared with those of another implementation.
+//! Values of the status flags, compared with another implementation.
 
 use mysql_common::constants::StatusFlags as Oracle;
 

@@ -1,11 +1,11 @@
-//! Payloads of every length become packets and payloads again.
+//! Payloads of every length are split into packets and joined again.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::packet::HEADER_BYTES;
 
-/// The packets of a stream: sequence id and body.
+/// The packets of a stream, each with its sequence id and body.
 fn packets(mut stream: &[u8]) -> Vec<(u8, &[u8])> {
     let mut packets = Vec::new();
     while let Some((header, rest)) = stream.split_first_chunk::<HEADER_BYTES>() {

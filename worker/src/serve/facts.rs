@@ -1,4 +1,4 @@
-//! What the admin interface, the log and the audit log are told of a session.
+//! The facts about a session for the admin interface, the log and the audit log.
 
 use net::Endpoint;
 use tracing::Level;
@@ -12,7 +12,7 @@ use registry::session_info::SessionKind;
 use registry::worker_sessions::Registered;
 use stats::journal::AuditEvent;
 
-/// What the log tells of a session.
+/// The facts about a session for the log.
 pub(super) struct Facts {
     pub(super) client: Endpoint,
     pub(super) client_login: ClientLogin,

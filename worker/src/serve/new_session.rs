@@ -1,4 +1,4 @@
-//! What a session has from the arrival of its client.
+//! The parts that a session has from the moment its client connects.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a worker does when accounts have changed, or the known definitions of views and routines.
+//! A worker's reaction to changed accounts, and to changed definitions of views and routines.
 
 use std::rc::Rc;
 use std::sync::Arc;

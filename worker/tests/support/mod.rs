@@ -19,10 +19,10 @@ use tokio::sync::mpsc;
 use wire::HandshakeResponse;
 use wire::handshake::HandshakeHead;
 
-/// The id of every session's connection at its backend.
+/// The thread id of each session's connection on the backend.
 pub const THREAD_ID: u32 = 17;
 
-/// A worker, and where its sessions lead.
+/// A worker and the server of its sessions.
 pub struct World {
     pub environment: Environment,
     pub plane: DataPlane,
@@ -36,7 +36,7 @@ impl World {
         Self::new(Config::default())
     }
 
-    /// Accounts that only the backend knows: sessions are relayed.
+    /// Creates a world in which only the backend knows the accounts, so sessions are relayed.
     pub fn new(mut config: Config) -> Self {
         config.workers = 1;
         let environment = Environment::new(config, vec![backend(1)], Accounts::default());
@@ -98,13 +98,13 @@ impl World {
         (app, db)
     }
 
-    /// The sessions as people are shown them.
+    /// Returns the sessions as the admin interface shows them.
     pub async fn sessions(&self) -> Vec<SessionView> {
         let views = self.plane.handle().views().await;
         views.into_iter().flat_map(|view| view.sessions).collect()
     }
 
-    /// What the control plane was told since the last call.
+    /// Returns the reports to the control plane since the last call.
     pub fn reports(&mut self) -> Vec<Report> {
         let mut told = Vec::new();
         while let Ok(report) = self.reports.try_recv() {
@@ -114,7 +114,7 @@ impl World {
     }
 }
 
-/// What a client answers to a greeting.
+/// Returns a client's answer to a greeting.
 pub fn response() -> Vec<u8> {
     let mut payload = Vec::new();
     HandshakeResponse {

@@ -34,8 +34,8 @@ const BLOCKING: &str = "spawn_blocking";
 /// The crate that hands all of it to the others.
 const BINARY: &str = "pilotfish";
 
-/// Files that may use it besides: the crate, the file's path there, and the last names of the path that may be used. No
-/// names: all of them.
+/// Other files that may use the clock, entropy or threads: the crate, the file's path, and the last names of the paths
+/// that it may use. An empty list allows all of them.
 const FILES: &[(&str, &[&str], &[&str])] = &[
     // The clock of the runtime, which simulations stop.
     ("net", &["clock"], &[]),
@@ -59,14 +59,14 @@ const FILES: &[(&str, &[&str], &[&str])] = &[
     ("script", &["modules", "glib2"], &["thread", "sleep"]),
 ];
 
-/// How often a crate uses them where it may not.
+/// Returns the number of forbidden uses in a crate.
 pub fn direct_uses(of: &Crate) -> Figures {
     let uses = of.modules.iter().map(|module| uses_of(&of.name, module));
     let uses = uses.sum();
     Figures::from([(of.name.clone(), uses)])
 }
 
-/// How often each file uses them where it may not, a line each.
+/// Returns the number of forbidden uses in each file, a line each.
 pub fn list_direct_uses(of: &Crate) -> Vec<String> {
     let uses = of.modules.iter();
     let uses = uses.map(|module| (module, uses_of(&of.name, module)));
@@ -75,7 +75,7 @@ pub fn list_direct_uses(of: &Crate) -> Vec<String> {
         .collect()
 }
 
-/// How often a file uses what it may not.
+/// Returns the number of forbidden uses in a file.
 fn uses_of(crate_name: &str, module: &Module) -> usize {
     let mut files = FILES.iter();
     let found = files.find(|(name, path, _)| crate_name == *name && module.path == *path);

@@ -34,11 +34,11 @@ const FLAKY_MAX: usize = 3;
 /// Which tests to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
-    /// Those that need no server.
+    /// The tests that need no server.
     Fast,
-    /// Everything that must hold for each change.
+    /// All tests that each change must pass.
     Change,
-    /// Everything there is.
+    /// All tests.
     Nightly,
 }
 
@@ -55,7 +55,7 @@ struct Step {
     skips: &'static [&'static str],
     /// Which of a binary's tests wait for the night.
     waiting: fn(&[String]) -> Vec<String>,
-    /// The other way round: only these.
+    /// Names of tests that alone are run, by their first part.
     only: &'static [&'static str],
 }
 
@@ -139,7 +139,7 @@ pub fn path(root: &Path, target: &str) -> Outcome {
 }
 
 impl Step {
-    /// Runs its binaries, then what has failed once more.
+    /// Runs the step's binaries, and then the failed tests once more.
     fn run(&self, binaries: &[Binary], suite: Suite) -> Verdict {
         let mine: Vec<&Binary> = binaries
             .iter()

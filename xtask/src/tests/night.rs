@@ -1,4 +1,4 @@
-//! What the check of a change leaves to the night. Nothing here is never run: `make nightly` runs every test.
+//! The tests that the check of a change leaves to the night. `make nightly` runs every test.
 
 use std::collections::HashSet;
 
@@ -71,7 +71,7 @@ fn cells_of_scripts(tests: &[String]) -> Vec<String> {
 
 const CELLS: [[&str; 2]; 2] = [["mariadb", "mysql_pooled"], ["mysql", "mariadb_pooled"]];
 
-/// Always the same for a name, whatever the compiler's version.
+/// Returns a number that depends only on the name, and not on the compiler's version.
 fn diagonal(name: &str) -> usize {
     name.bytes().map(usize::from).sum::<usize>() % CELLS.len()
 }

@@ -1,4 +1,4 @@
-//! What a test binary prints, understood: which tests passed and failed, and what the failed ones said.
+//! Parses the output of a test binary: which tests passed and failed, and the output of the failed tests.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Run {
 #[derive(Debug, Default)]
 pub struct Reader {
     run: Run,
-    /// What failed tests printed, by name.
+    /// The output of failed tests, by name.
     told: BTreeMap<String, String>,
     /// The test whose output is being read.
     section: Option<String>,
@@ -61,7 +61,7 @@ impl Reader {
         self.has_result |= line.starts_with("test result: ");
     }
 
-    /// The binary has ended, with success or without.
+    /// Takes the end of the binary, with success or without.
     pub fn ended(mut self, is_success: bool) -> Run {
         for (name, told) in &mut self.run.failed {
             *told = self.told.remove(name).unwrap_or_default();

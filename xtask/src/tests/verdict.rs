@@ -1,5 +1,5 @@
-//! Green or red: a test that fails is run once more, alone. One that passes then is flaky, which a run bears a few
-//! times; some failures are red at once.
+//! Green or red. A failed test is run once more, alone. A test that then passes is flaky, and a run may have a few
+//! flaky tests. Some failures are red at once.
 
 use super::FLAKY_MAX;
 use super::output::Run;
@@ -8,14 +8,14 @@ use super::output::Run;
 /// names.
 const NEVER_FLAKY: &[&str] = &["bank", "ledger", "outage", "random", "simulation"];
 
-/// What the end-to-end tests say when the proxy has panicked.
+/// The message of the end-to-end tests when the proxy has panicked.
 const PANIC: &str = "the proxy panicked";
 
-/// What became of the tests.
+/// The outcome of the tests.
 #[derive(Debug, Default)]
 pub struct Verdict {
     passed: usize,
-    /// Passed the second time.
+    /// Tests that passed the second time.
     flaky: Vec<String>,
     /// A line for each failure.
     failed: Vec<String>,
@@ -28,7 +28,7 @@ impl Verdict {
         if !run.is_whole {
             self.failed.push(format!("{} ended early", run.binary));
         }
-        // So many failures are no chance, and repeating them all would take long.
+        // So many failures are not random, and repeating them all would take long.
         let may_repeat = run.failed.len() <= 2 * FLAKY_MAX;
         for (test, told) in &run.failed {
             let name = format!("{} {test}", run.binary);

@@ -1,4 +1,4 @@
-//! Who is compared. Every proxy is one small file: its name, its version, how it is started in front
+//! The contestants. Every proxy is one small file: its name, its version, and how it is started in front
 //! of a backend. The direct connection takes part in every comparison and needs no file.
 
 mod haproxy;
@@ -38,7 +38,7 @@ pub trait Contestant {
     /// Short and lasting: tables and ratios go by it.
     fn name(&self) -> &str;
 
-    /// What it says its version is.
+    /// The version that the proxy reports.
     fn version(&self) -> String;
 
     /// Writes its configuration and gives the command that runs it in the foreground.
@@ -47,20 +47,20 @@ pub trait Contestant {
     /// When the configuration cannot be written.
     fn command(&self, place: &Place<'_>) -> io::Result<Command>;
 
-    /// HTTP requests that it must be sent on its port for administration before it serves anybody.
+    /// HTTP requests to the proxy's port for administration, which it needs before it serves a session.
     fn requests(&self, _place: &Place<'_>) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Where a contestant stands.
+/// The folder, ports and backends of a contestant.
 pub struct Place<'a> {
     /// For its configuration, its own alone.
     pub folder: &'a Path,
     pub listen: SocketAddr,
-    /// For its administration, if it insists on that.
+    /// The port for administration, if the contestant needs one.
     pub admin: SocketAddr,
-    /// One, or several that are alike.
+    /// The backends: one, or several equal ones.
     pub backends: &'a [SocketAddr],
     /// Sessions it must be able to hold at once.
     pub sessions_max: usize,

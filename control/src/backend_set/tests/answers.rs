@@ -1,4 +1,4 @@
-//! What backends answer about their replication, and what becomes of their roles and lags.
+//! The backends' answers about replication, and the roles and lags that follow from them.
 
 use route::{Backend, Family, Lag, Position, Server, Writes};
 
@@ -7,7 +7,7 @@ use crate::question::{Following, Group, Thread};
 
 const LAG_MAX: Duration = Duration::from_secs(5);
 
-/// Backends whose roles are to be found out, with a limit of lag.
+/// Backends with `role = "auto"` and a limit of lag.
 fn open(names: &[&str]) -> Config {
     let mut config = config(names);
     config.health.monitor_user = Some("monitor".into());
@@ -18,7 +18,7 @@ fn open(names: &[&str]) -> Config {
     config
 }
 
-/// The same of a primary and a replica that are configured.
+/// A configured primary and a configured replica with the same limit of lag.
 fn configured() -> Config {
     let mut config = open(&["a", "b"]);
     config.backends[0].role = config::Role::Primary;
@@ -26,11 +26,11 @@ fn configured() -> Config {
     config
 }
 
-/// A backend set whose backends are all up, and asked.
+/// A backend set whose backends are all up, and which has asked each of them about replication.
 struct Stage {
     backend_set: BackendSet,
     now: Moment,
-    /// Asked, and not heard of.
+    /// Questions without an answer yet.
     under_way: Vec<Ticket>,
 }
 
@@ -45,7 +45,7 @@ impl Stage {
         stage
     }
 
-    /// Begins what is due; who is looked at is well.
+    /// Begins all due tasks. Each probe finds its backend up.
     fn step(&mut self) {
         for (ticket, task) in self.backend_set.begin_due(self.now) {
             match task {
@@ -59,7 +59,7 @@ impl Stage {
         }
     }
 
-    /// Lets time pass until a question to this backend is under way.
+    /// Lets time pass until a question to this backend is pending.
     fn asked(&mut self, backend: u32) -> Ticket {
         for _ in 0..1000 {
             let mut asked = self.under_way.iter();
@@ -72,7 +72,7 @@ impl Stage {
         unreachable!("it is not asked any more");
     }
 
-    /// The backend answers so.
+    /// Handles this answer of the backend.
     fn hear(&mut self, backend: u32, answer: Result<Answer, Failure>) {
         let known = self.backend_set.monitor(BackendId(backend)).unwrap();
         let ticket = Ticket {
@@ -159,13 +159,13 @@ fn roles_follow_the_answers_of_the_backends() {
     stage.hear(1, lags(0));
     assert!(!stage.backend_set.awaits_roles());
     assert_eq!(stage.roles(), [PRIMARY, REPLICA]);
-    // They change places.
+    // The backends exchange their roles.
     stage.hear(0, lags(0));
     stage.hear(1, leads());
     assert_eq!(stage.roles(), [REPLICA, PRIMARY]);
     let topology = stage.backend_set.snapshot().expect("workers hear of it");
     assert_eq!(topology.backends[1].role, PRIMARY);
-    // Nothing new is told for an answer like the last.
+    // An answer equal to the last one makes no new snapshot.
     stage.hear(1, leads());
     assert!(stage.backend_set.snapshot().is_none());
 }
@@ -180,7 +180,7 @@ fn a_primary_that_falls_stays_it_unless_another_takes_over() {
     assert_eq!(stage.roles(), [PRIMARY, REPLICA]);
     stage.hear(1, leads());
     assert_eq!(stage.roles(), [None, PRIMARY]);
-    // What was asked before the fall says nothing of whoever comes back.
+    // An answer to a question from before the fall is ignored: the backend that comes back may be another server.
     stage.hear(0, lags(0));
     assert_eq!(stage.roles(), [None, PRIMARY]);
     stage.asked(0);
@@ -243,11 +243,11 @@ fn a_replica_that_returns_is_left_out_until_its_lag_is_known() {
     fallen(&mut stage);
     stage.hear(1, lags(0));
     assert!(!stage.backend(1).is_left_out());
-    // Its account may have been taken away meanwhile; that is not for ever.
+    // The monitor account may have lost its privilege meanwhile; the backend must not be left out for ever.
     fallen(&mut stage);
     stage.hear(1, not_allowed());
     assert!(!stage.backend(1).is_left_out());
-    // It has nobody to follow, and nothing to miss.
+    // The primary is down too, so the replica has no source that it could lag behind.
     let ticket = stage.asked(0);
     stage.backend_set.report(&connect_failed(ticket), stage.now);
     fallen(&mut stage);
@@ -393,7 +393,7 @@ fn a_name_that_leads_elsewhere_leaves_nothing_known_of_the_backend() {
     stage.now = stage.now + Duration::from_millis(1);
     stage.backend_set.note_addresses(ticket, moved, stage.now);
     assert!(!stage.backend(1).standing.has(&common));
-    // It was asked where it was before.
+    // The answer belongs to a question to the former address.
     stage.hear(1, lags(0));
     assert!(!stage.backend(1).standing.has(&common));
     stage.asked(1);
@@ -434,7 +434,7 @@ fn observations_are_dropped_when_monitoring_ends() {
 fn a_replica_that_was_seen_to_follow_and_does_not_now_is_left_out() {
     let mut stage = Stage::new(&unlimited());
     stage.hear(0, leads());
-    // It may be one of those that follow nobody.
+    // The replica may be a backend that never follows a source.
     stage.hear(1, answer(Writes::Refused, Following::Nobody));
     assert!(!stage.backend(1).is_left_out());
     stage.hear(1, lags(0));
@@ -443,7 +443,7 @@ fn a_replica_that_was_seen_to_follow_and_does_not_now_is_left_out() {
     assert!(stage.backend(1).monitored.complaint.is_some());
     stage.hear(1, lags(100));
     assert!(!stage.backend(1).is_left_out());
-    // A primary follows nobody.
+    // A primary without a source is not left out.
     stage.hear(0, answer(Writes::Taken, Following::Nobody));
     assert!(!stage.backend(0).is_left_out());
 }
@@ -513,7 +513,7 @@ fn a_refused_write_makes_a_primary_read_only_until_it_is_asked() {
     assert_eq!(stage.now, now, "it is asked at once");
     stage.hear(0, leads());
     assert!(!stage.backend(0).is_read_only_primary());
-    // One that is alone is asked for its writes only.
+    // A single backend is asked only whether it takes writes.
     assert!(stage.backend(0).standing.position().is_none());
 }
 
@@ -529,7 +529,7 @@ fn several_writable_primaries_give_a_warning_unless_independent() {
     };
     let told = complaint(&config, leads()).unwrap();
     assert!(told.contains("backend.independent"), "{told}");
-    // One of them takes no writes.
+    // The second primary takes no writes.
     assert_eq!(complaint(&config, lags(0)), None);
     let member = leads().map(|told| Answer {
         group: Group::InStep,
@@ -540,7 +540,7 @@ fn several_writable_primaries_give_a_warning_unless_independent() {
     assert_eq!(complaint(&config, leads()), None);
 }
 
-/// A primary and a replica that are configured, without any limit of lag.
+/// A configured primary and a configured replica, without a limit of lag.
 fn unlimited() -> Config {
     let mut config = configured();
     config.balance.lag_max = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! What changes do: rules, accounts and backends that come and go, and what is told of it.
+//! Effects of changes: rules, accounts and backends are added and removed, and events report it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -83,7 +83,7 @@ fn a_backend_is_added_and_removed_under_load_without_errors() {
             statements(&mut root) > 100
         });
         root.run("UPDATE backends SET draining = 1 WHERE name = 'second'");
-        // Whoever waits for a connection there is on the way.
+        // Sessions that wait for a connection to the backend count as in flight.
         let in_flight = "SELECT in_flight + (SELECT ifnull(sum(in_use + opening + waiting), 0) FROM pools \
                          WHERE backend = 'second') FROM backends WHERE name = 'second'";
         wait::until("it is free", wait::SOON, || root.value(in_flight) == "0");
@@ -178,7 +178,7 @@ fn counts_can_be_reset() {
     assert_eq!(root.value("SELECT count(*) FROM times"), "0");
     client.run("SELECT 1");
     assert_eq!(root.value("SELECT sum(hits) FROM rules"), "1");
-    // It is counted when its reply has left.
+    // A statement is counted after its reply was sent.
     wait::until("it is counted", wait::SOON, || {
         root.value("SELECT sum(statements) FROM times") == "1"
     });

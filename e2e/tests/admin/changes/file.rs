@@ -1,4 +1,4 @@
-//! The file and what holds: what is saved, what wins, and what is never written over.
+//! The file and the running settings: which ones are saved, which ones win, and which ones are never overwritten.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

@@ -1,4 +1,4 @@
-//! The change feed in topics of a real broker of Kafka, read by Kafka's own client.
+//! The change feed in topics of a real Kafka broker, read by Kafka's own client.
 
 use e2e::{Certs, Kafka, KafkaTool};
 
@@ -8,7 +8,7 @@ both! {
     changes_are_in_topics_in_order_after_kills_of_the_proxy_and_absences_of_kafka
 }
 
-/// Reads topics from their begin on.
+/// Reads topics from their first record.
 struct Reader(KafkaTool);
 
 /// A record: its key and its value.
@@ -28,7 +28,7 @@ impl Reader {
             .collect()
     }
 
-    /// The same without those that have come before.
+    /// The records of a topic, without repeated ones.
     fn once(&mut self, topic: &str) -> Vec<Record> {
         let mut first: Vec<Record> = Vec::new();
         for record in self.all(topic) {
@@ -39,7 +39,7 @@ impl Reader {
         first
     }
 
-    /// The changes of a topic, as soon as they have this insert.
+    /// The changes of a topic, as soon as the insert of this number is among them.
     fn until(&mut self, topic: &str, number: u32) -> Vec<Record> {
         wait::for_some("the topic has the changes", wait::SOON, || {
             let first = self.once(topic);

@@ -50,7 +50,7 @@ fn a_partial_json_update_gives_the_whole_document() {
     let (last, whole) = updates.split_last().unwrap();
     let whole: Vec<_> = whole.iter().map(|it| &it["after"]["j"]).collect();
     assert_eq!(whole, expected.iter().collect::<Vec<_>>());
-    // Without the document itself the log has its changes only.
+    // Without the document column, the log has the document's changes only.
     let change = json!([{"operation": "replace", "path": "$.long_name", "value": 3}]);
     assert_eq!(last["after"]["j"]["changes"], change);
     proxy.stop();
@@ -82,7 +82,7 @@ fn vectors_of_mariadb_are_arrays_of_numbers() {
     proxy.stop();
 }
 
-/// The server logs the numbers that it takes from a sequence as a row of a table.
+/// A server logs the numbers that it takes from a sequence as a row of a table.
 fn changes_of_a_sequence_have_its_values(product: Product, statement: &str, maximum: u64) {
     let feed = Feed::new(product);
     let proxy = feed.fed.proxy();

@@ -1,4 +1,4 @@
-//! Connections unpack by turns, and other tasks of the worker run between the turns.
+//! Connections unpack in turn, and other tasks of the worker run in between.
 #![allow(clippy::unwrap_used)]
 
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::*;
 use crate::transport::Transport;
 use net::Socket;
 
-/// Of each connection: what it has unpacked is much more than a few slices.
+/// The unpacked bytes of each connection: many slices.
 const UNPACKED_BYTES: usize = 64 * SLICE_BYTES;
 
 /// Runs a future on a runtime like a worker's.
@@ -24,7 +24,7 @@ fn on_worker<F: Future>(future: F) -> F::Output {
     runtime.unwrap().block_on(future)
 }
 
-/// A connection to which frames have been sent that are a hundred times as long unpacked.
+/// A connection with received frames whose unpacked length is a hundred times as long.
 async fn packed() -> (Transport, UnixStream) {
     let (near, mut far) = UnixStream::pair().unwrap();
     let mut frames = Vec::new();
@@ -38,18 +38,18 @@ async fn packed() -> (Transport, UnixStream) {
     )
 }
 
-/// What happens in a test, in order.
+/// One event of a test's log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Event {
-    /// A byte has come that has nothing to do with compression.
+    /// A byte arrived on a connection without compression.
     Byte,
-    /// So many bytes were unpacked.
+    /// This number of bytes was unpacked.
     Unpacked(usize),
 }
 
 type Log = Rc<RefCell<Vec<Event>>>;
 
-/// Reads all that was sent.
+/// Reads all bytes of a packed connection.
 async fn unpack(log: Log) {
     let (mut transport, _far) = packed().await;
     let mut buffer = vec![0; 16 * 1024];
@@ -61,7 +61,7 @@ async fn unpack(log: Log) {
     }
 }
 
-/// One byte goes to and fro, so that each needs a look at the sockets.
+/// Sends one byte back and forth, so that each byte needs a poll of the sockets.
 async fn exchange_bytes(log: Log) {
     let (mut near, mut far) = UnixStream::pair().unwrap();
     spawn_local(async move {
@@ -76,7 +76,7 @@ async fn exchange_bytes(log: Log) {
     }
 }
 
-/// The most that was unpacked between two other events, but for what each arrival allows.
+/// The largest number of bytes unpacked between two bytes of the exchange, without those that each arrival allows.
 fn most_between_bytes(log: &[Event]) -> usize {
     let of = |events: &[Event]| {
         let bytes = events.iter().map(|it| match it {
@@ -89,7 +89,7 @@ fn most_between_bytes(log: &[Event]) -> usize {
     between.map(of).max().unwrap_or_default()
 }
 
-/// Three connections unpack beside an exchange of bytes.
+/// Three connections unpack while two other sockets exchange bytes.
 async fn three_unpack() -> Vec<Event> {
     let log = Log::default();
     let bytes = spawn_local(exchange_bytes(Rc::clone(&log)));
@@ -111,7 +111,7 @@ fn others_are_served_between_two_slices() {
         server.abort();
         log
     });
-    // What arrives allows some at once. A byte needs two looks at the sockets, and each is followed by one slice.
+    // Arriving bytes allow some unpacking at once. A byte needs two polls of the sockets, each followed by one slice.
     let at_once = 3 * PER_ARRIVED_BYTE * 16 * 1024;
     let most = most_between_bytes(&log);
     assert!(most <= at_once + 4 * SLICE_BYTES, "{most}");
@@ -180,7 +180,7 @@ fn a_waiter_is_woken_where_it_waits_now() {
         let mut buffer = vec![0; UNPACKED_BYTES];
         let mut filled = 0;
         let mut room = tokio::io::ReadBuf::new(&mut buffer);
-        // Polled for nobody until it waits for its turn.
+        // Polled with a waker that does nothing until the transport waits in the queue.
         let mut nobody = Context::from_waker(Waker::noop());
         loop {
             use tokio::io::AsyncRead;
@@ -191,7 +191,7 @@ fn a_waiter_is_woken_where_it_waits_now() {
             yield_now().await;
         }
         filled += room.filled().len();
-        // And then for this task.
+        // From now on, this task polls it.
         transport.read_exact(&mut buffer[filled..]).await.unwrap();
         server.abort();
     });

@@ -17,7 +17,7 @@ fn connection() -> (TcpStream, TcpStream) {
     (near, far)
 }
 
-/// Numbers that look like chance, from a seed.
+/// Pseudo-random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-/// Sends `count` numbered words in pieces of any size, then closes its sending side.
+/// Sends `count` numbered words in pieces of random sizes, then closes the sending side.
 fn send(mut far: TcpStream, count: u64, seed: u64) -> JoinHandle<()> {
     thread::spawn(move || {
         let (mut dice, mut word) = (Dice(seed), 0_u64);
@@ -50,7 +50,7 @@ fn send(mut far: TcpStream, count: u64, seed: u64) -> JoinHandle<()> {
     })
 }
 
-/// Reads numbered words until the end: how many there were, in order and whole.
+/// Reads numbered words until the end. Returns their number, and asserts that they are whole and in order.
 fn receive(mut far: TcpStream, seed: u64) -> JoinHandle<u64> {
     thread::spawn(move || {
         let (mut dice, mut next, mut rest) = (Dice(seed), 0_u64, Vec::new());
@@ -73,7 +73,7 @@ fn receive(mut far: TcpStream, seed: u64) -> JoinHandle<u64> {
     })
 }
 
-/// Runs on one thread, as a worker does; nothing where the kernel does not let this process join sockets.
+/// Runs a test on one thread, as a worker does. Skips it if the kernel does not let this process join sockets.
 fn on_a_worker<F: Future<Output = ()>>(act: impl FnOnce(Rc<JoinWaiter>) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -125,7 +125,7 @@ fn a_receiver_that_does_not_read_stops_the_sender() {
         let mut relay = JoinedRelay::begin(&waiter, [one, other], Default::default()).unwrap();
         let piece = [0; 65_536];
         let (mut sent, mut refused) = (0, 0);
-        // Refused many times in a row: nothing moves any more.
+        // If the socket refuses many times in a row, the relay moves no bytes any more.
         while refused < 200 {
             match (&backend).write(&piece) {
                 Ok(count) => (sent, refused) = (sent + count, 0),
@@ -206,7 +206,7 @@ fn a_receiver_that_does_not_read_wakes_its_session_seldom() {
         let mut relay = JoinedRelay::begin(&waiter, [one, other], Default::default()).unwrap();
         let sender = thread::spawn(move || (&backend).write_all(&vec![0; 64 << 20]).is_ok());
         let mut buffer = vec![0; 16 * 1024];
-        // Until it looks as seldom as it may: nothing has moved for a while.
+        // Polls until the relay waits for room, or checks at its longest interval because no bytes move.
         poll_fn(|context| {
             assert!(relay.poll(context, &mut buffer).is_pending());
             let is_waiting_for_room =

@@ -4,7 +4,7 @@ use std::net::{Shutdown, TcpListener};
 
 use super::*;
 
-/// A connection: the side of the proxy, and the far one.
+/// A connection: the proxy's socket, and the socket at the other end.
 fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -21,7 +21,7 @@ struct Pair {
     far: [TcpStream; 2],
 }
 
-/// None where the kernel does not let this process join sockets.
+/// Returns `None` if the kernel does not let this process join sockets.
 fn joiner() -> Option<Rc<SocketJoiner>> {
     match SocketJoiner::new() {
         Ok(joiner) => Some(joiner),
@@ -51,7 +51,7 @@ impl Pair {
             .unwrap();
     }
 
-    /// All that is passed to the proxy from `from`, at least `count` bytes.
+    /// Reads the bytes that the kernel passed to the proxy from `from`, at least `count` bytes.
     fn passed(&self, from: JoinedEnd, count: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < count {
@@ -111,7 +111,7 @@ fn beyond_the_credit_the_proxy_reads_and_nothing_overtakes() {
     let mut noticed = Vec::new();
     joiner.notices().drain(|cookie| noticed.push(cookie));
     assert_eq!(noticed, [pair.joined.cookie(JoinedEnd::One)]);
-    // A credit alone does not let later bytes go before those that the proxy has.
+    // Credit alone must not let later bytes overtake bytes that the proxy holds.
     pair.grant(JoinedEnd::One, 100, 0);
     pair.far[0].write_all(b"78").unwrap();
     assert_eq!(pair.passed(JoinedEnd::One, 2), b"78");
@@ -142,7 +142,7 @@ fn the_end_of_a_side_is_read_behind_its_bytes() {
         }
     };
     assert_eq!(end.unwrap(), 0);
-    // The other direction goes on.
+    // The other direction still passes bytes.
     pair.grant(JoinedEnd::Other, 100, 0);
     pair.far[1].write_all(b"answer").unwrap();
     assert_eq!(read(&pair.far[0], 6), b"answer");

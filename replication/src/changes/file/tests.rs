@@ -1,4 +1,4 @@
-//! A change file that is cut off at any byte, that rotates, and that has one writer.
+//! A change file that is cut off at any byte, that rotates, and that only one writer may open.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn settings(path: &Path, bytes_max: u64) -> ChangeFileConfig {
     }
 }
 
-/// Writes all changes of a capture into the file, from where the file is.
+/// Appends all changes of a capture to the file, from the file's position on.
 fn write(captured: &Captured, settings: &ChangeFileConfig) {
     let (_stop, stopped) = watch::channel(());
     let mut writer = ChangeFileWriter::open(settings, stopped).unwrap();
@@ -34,7 +34,7 @@ fn write(captured: &Captured, settings: &ChangeFileConfig) {
     writer.sync().unwrap();
 }
 
-/// Each change by its transaction and its place there.
+/// Each change by its transaction and its number in the transaction.
 fn changes(file: &Path) -> Vec<(String, u64)> {
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'));
@@ -59,7 +59,7 @@ fn a_file_that_is_cut_off_anywhere_gets_all_changes_in_order_and_whole_lines_onl
     let whole = std::fs::read(path(&folder)).unwrap();
     let all = changes(&path(&folder));
     assert!(all.len() > 20);
-    // A machine that loses its power may leave zero bytes behind.
+    // After a power failure the file may end with zero bytes.
     for (length, tail) in (0..whole.len())
         .step_by(97)
         .zip([&b""[..], b"\0\0", b"\n\0\n"].iter().cycle())
@@ -70,7 +70,7 @@ fn a_file_that_is_cut_off_anywhere_gets_all_changes_in_order_and_whole_lines_onl
         write(&captured, &settings(&path(&folder), 1 << 30));
         let mut got = changes(&path(&folder));
         let mut last: Vec<(String, u64)> = Vec::new();
-        // The changes of the transaction that was cut off come twice.
+        // The changes of the transaction that was cut off are written twice.
         got.retain(|it| {
             let is_new = !last.contains(it);
             last.push(it.clone());
@@ -86,7 +86,7 @@ fn the_position_file_says_where_to_go_on_when_there_is_no_line() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(&path(&folder), 1 << 30);
     write(&captured, &settings);
-    // Whoever has read the file may have taken it away.
+    // A consumer of the file may have moved it away.
     std::fs::remove_file(path(&folder)).unwrap();
     write(&captured, &settings);
     assert_eq!(changes(&path(&folder)), []);
@@ -108,7 +108,7 @@ fn a_file_rotates_between_transactions_and_the_oldest_are_deleted() {
         assert_eq!(changes(file)[0].1, 1, "{}", file.display());
     }
     assert_eq!(in_all_files(&folder), all);
-    // A crash before the first line of the newest file: the last renamed file says where to go on.
+    // After a crash before the first line of the newest file, the last renamed file has the position.
     std::fs::remove_file(folder.path().join("changes.jsonl.position")).unwrap();
     std::fs::remove_file(path(&folder)).unwrap();
     write(&captured, &settings);

@@ -64,7 +64,7 @@ mod tests {
     fn a_batch_keeps_the_order_of_each_topic_and_is_full_before_it_is_too_large() {
         let mut batch = Batch::default();
         let json = "x".repeat(100);
-        // A change that is too large by itself goes alone.
+        // A change that is larger than the limit is sent in its own batch.
         assert!(!batch.is_full_with(None, &json, 10));
         for (topic, key) in [("a", "1"), ("b", "2"), ("a", "3")] {
             assert!(!batch.is_full_with(Some(key), &json, 655));

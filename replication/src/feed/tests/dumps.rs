@@ -1,4 +1,4 @@
-//! What replicas ask for, and the events that they get.
+//! The dump commands of replicas, and the events that the replicas get.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::relay::tests::{options, transaction, write};
 use crate::relay::{RelayLog, RelayWriter};
 use crate::tests::system;
 
-/// A flag of both commands: the stream ends where the log ends.
+/// A flag of both dump commands: the stream ends at the end of the log.
 const NON_BLOCKING: u16 = 1;
 
 const PRIMARY: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
 
-/// A replica that sends its commands, and then goes or waits.
+/// A replica that sends its commands, and then disconnects or waits.
 struct Script {
     commands: VecDeque<Vec<u8>>,
     waits: bool,
@@ -64,7 +64,7 @@ impl Script {
         }
     }
 
-    /// A replica of MariaDB that has had the transactions up to there.
+    /// A replica of MariaDB that has all transactions up to `had`.
     fn of_mariadb(had: &str, flags: u16) -> Self {
         let mut dump = vec![Command::BINLOG_DUMP.0, 4, 0, 0, 0];
         dump.extend(flags.to_le_bytes());
@@ -78,12 +78,12 @@ impl Script {
         Self::new(&statements, dump)
     }
 
-    /// A replica of MySQL 9.7 that has had these transactions, each source with one interval.
+    /// A replica of MySQL 9.7 that has these transactions, with one interval for each source.
     fn of_mysql(had: &[(&str, u64)]) -> Self {
         let mut dump = vec![Command::BINLOG_DUMP_GTID.0];
         dump.extend(NON_BLOCKING.to_le_bytes());
         dump.extend([9, 0, 0, 0]);
-        // No file, and the position where files begin.
+        // The command names no file, and has the position at which files begin.
         dump.extend([0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0]);
         let mut set = (had.len() as u64).to_le_bytes().to_vec();
         for (uuid, last) in had {
@@ -99,7 +99,7 @@ impl Script {
         Self::new(&["SET @source_binlog_checksum='CRC32'"], dump)
     }
 
-    /// Has it fed; the payloads of what it is told.
+    /// Feeds the replica. Returns the payloads that the replica gets.
     async fn run(self, log: &Arc<RelayLog>) -> Vec<Vec<u8>> {
         let said = Arc::clone(&self.said);
         feed(self, Arc::clone(log), Arc::default(), system(0).clock).await;
@@ -125,7 +125,7 @@ fn events(payloads: &[Vec<u8>]) -> Vec<EventType> {
     payloads.iter().filter_map(of_event).collect()
 }
 
-/// The last payload's error, its number and text.
+/// The error in the last payload: its number and text.
 fn error(payloads: &[Vec<u8>]) -> (u16, String) {
     let last = payloads.last().unwrap();
     assert_eq!(last[0], 0xff, "{last:?}");
@@ -184,7 +184,7 @@ async fn a_replica_that_comes_before_the_first_file_comes_again() {
     let relay = relay(folder.path(), Family::MySql, &format!("{PRIMARY}:1-39"));
     assert!(!relay.log().has_started());
     let has_all = Script::of_mysql(&[(PRIMARY, 39)]);
-    // ER_SERVER_SHUTDOWN; after 1236 a replica stops.
+    // The error is ER_SERVER_SHUTDOWN, because a replica stops after error 1236.
     assert_eq!(error(&has_all.run(relay.log()).await).0, 1053);
 }
 
@@ -215,7 +215,7 @@ async fn the_streams_of_a_relay_end_with_its_writer() {
     assert_eq!(events(&payloads).len(), 3 + 2 * 3);
 }
 
-/// Whether more was said than the answers to statements.
+/// Whether the proxy has sent more bytes than the answers to statements.
 fn events_begun(said: &[u8]) -> bool {
     said.len() > 100
 }

@@ -1,4 +1,4 @@
-//! Whole files through a filter.
+//! Filters on whole files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::follow::{Brought, Follower, Statements};
 use crate::position::Position;
 use crate::tests::system;
 
-/// What a filter has passed on.
+/// The events and transactions that a filter has passed on.
 #[derive(Default)]
 pub(super) struct Passed {
     /// Events with headers and without checksums.
     events: Vec<Vec<u8>>,
-    /// Transactions that have begun, and that were whole.
+    /// Transactions of which the filter passed the begin, and then the transactions that ended.
     begun: Vec<String>,
     whole: Vec<String>,
     pub(super) filtered: Filtered,
@@ -75,7 +75,7 @@ fn family(file: &Path) -> Family {
     }
 }
 
-/// The events of a file behind a filter.
+/// The events of a file after a filter.
 pub(super) fn filter(
     file: &Path,
     settings: &[ReplicationFilterConfig],
@@ -89,7 +89,7 @@ pub(super) fn filter(
     filter_events(file, &events, settings)
 }
 
-/// Events of a server as of a file behind a filter.
+/// Filters events as if a server had sent them from this file.
 fn filter_events(
     file: &Path,
     events: &[Vec<u8>],
@@ -120,7 +120,7 @@ fn filter_events(
     Ok(passed)
 }
 
-/// The events of a file: type and body.
+/// The events of a file, each with its type and body.
 fn original(file: &Path) -> Vec<(EventType, Vec<u8>)> {
     let bytes = std::fs::read(file).unwrap();
     let mut reader = EventReader::new(&*bytes, Limits::default());
@@ -151,7 +151,7 @@ impl Passed {
         events
     }
 
-    /// What a replica makes of them: each transaction is whole, and says how long it is.
+    /// Asserts that a replica can apply the events: each transaction is whole, and its stated length is right.
     pub(super) fn check(&self, file: &Path) {
         assert_eq!(self.begun, self.whole, "{}", file.display());
         let mut follower = Follower::new(Limits::default());
@@ -187,7 +187,7 @@ fn is_gtid(event_type: EventType) -> bool {
     matches!(event_type, EventType::GTID | EventType::GTID_TAGGED)
 }
 
-/// Files with LOAD DATA as a statement cannot be filtered.
+/// Whether a file has LOAD DATA as a statement. A filter cannot handle such a file.
 fn has_load(file: &Path) -> bool {
     let mut all = original(file).into_iter();
     all.any(|(event_type, _)| event_type == EventType::BEGIN_LOAD_QUERY)
@@ -210,7 +210,7 @@ fn a_filter_for_other_tables_takes_the_texts_of_statements_out_and_nothing_else(
         assert_eq!(passed.len(), original.len(), "{}", file.display());
         for (mine, its) in passed.iter().zip(&original) {
             assert_eq!(mine.0, its.0);
-            // The length of the transaction is another one without the texts.
+            // The filter removes the texts of statements, so the stated length of the transaction differs.
             assert!(mine.1 == its.1 || is_gtid(mine.0), "{}", file.display());
         }
     }
@@ -368,7 +368,7 @@ fn a_compressed_transaction_is_unpacked_only_if_something_of_it_changes() {
     }
 }
 
-/// The rows of two tables in one statement, of which the last are dropped.
+/// One statement changes rows of two tables, and the filter drops the last of the rows.
 #[test]
 fn the_last_rows_that_pass_end_their_statement() {
     for file in files().iter().filter(|it| it.ends_with("bin.000001")) {
@@ -392,7 +392,7 @@ fn the_last_rows_that_pass_end_their_statement() {
     }
 }
 
-/// A transaction of a file, whose only statement inserts into `numbers` and `times`.
+/// A transaction of a file. Its only statement inserts rows into `numbers` and `times`.
 fn statement_for_two_tables(file: &Path) -> Vec<Vec<u8>> {
     let bytes = std::fs::read(file).unwrap();
     let mut reader = EventReader::new(&*bytes, Limits::default());
@@ -419,12 +419,12 @@ fn statement_for_two_tables(file: &Path) -> Vec<Vec<u8>> {
             _ => {}
         }
     }
-    // The maps are those of the two INSERT statements.
+    // The table maps come from the two INSERT statements.
     let maps = [maps.first().unwrap().clone(), maps.last().unwrap().clone()];
     let flags = binlog::HEADER_BYTES + 6;
     rows[0][flags] &= !1;
     let mut all = [front, maps.to_vec(), rows, end].concat();
-    // As events without a place in a log, they may come in any order.
+    // The events have no position in a log, so they may come in any order.
     let position = 13..17;
     all.iter_mut().for_each(|it| it[position.clone()].fill(0));
     all

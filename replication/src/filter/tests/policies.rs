@@ -1,4 +1,4 @@
-//! Which changes pass.
+//! The changes that pass a filter.
 
 use config::{FilterAction, FilteredChange, ReplicationFilterConfig};
 use route::Family;

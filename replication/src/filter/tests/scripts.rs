@@ -1,4 +1,4 @@
-//! Scripts of filters, on the files that servers wrote.
+//! Scripts of filters, on binary log files of real servers.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::captured::{Passed, files, filter};
 use super::{drops, names, on};
 use crate::error::StreamError;
 
-/// The events of a file behind a script for some tables.
+/// The events of a file after a script that handles some tables.
 fn scripted(file: &Path, tables: &[&str], script: &str) -> Result<Passed, StreamError> {
     with_script(file, tables, script, &[])
 }
@@ -30,7 +30,7 @@ fn with_script(
     filter(file, &[others, &[own]].concat())
 }
 
-/// Files of all servers, with all kinds of columns and changes.
+/// Files of all servers whose events have column names, with all kinds of columns and changes.
 fn with_names() -> Vec<std::path::PathBuf> {
     let mut files = files();
     files.retain(|it| it.ends_with("bin.000001"));
@@ -38,7 +38,7 @@ fn with_names() -> Vec<std::path::PathBuf> {
     files
 }
 
-/// Each image of a table's rows, as its values by name.
+/// Calls a function for each row image of a table, with the values by column name.
 fn each_image(
     passed: &Passed,
     name: &str,
@@ -129,7 +129,7 @@ fn columns_are_masked_behind_the_script() {
             let masked = value("c");
             assert!([Some(Value::Text("x".into())), Some(Value::Null)].contains(&masked));
         });
-        // What an action has dropped, no script is asked for.
+        // A script is not called for changes that an action of a filter has dropped.
         let all = "function on_change(change) error('asked') end";
         let dropped = [drops(&["shop.texts"], &[])];
         with_script(&file, &["shop.texts"], all, &dropped).unwrap();

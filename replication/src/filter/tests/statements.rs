@@ -1,4 +1,4 @@
-//! What becomes of statements.
+//! The effect of filters on statements.
 
 use binlog::{Query, put_statement, rewrite_query};
 use config::{FilteredChange, ReplicationFilterConfig};
@@ -13,7 +13,7 @@ use crate::tests::system;
 
 const POST_HEADER: usize = 13;
 
-/// What becomes of a statement in schema `shop`: its text and its default schema, if it passes.
+/// The filtered form of a statement in schema `shop`: its text and its default schema, if the statement passes.
 fn fate(
     settings: &[ReplicationFilterConfig],
     text: &str,

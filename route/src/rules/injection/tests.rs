@@ -1,4 +1,4 @@
-//! Which statements may be sent besides others.
+//! Statements that the proxy may send in addition to the client's.
 
 use sql::Flags;
 

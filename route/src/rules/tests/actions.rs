@@ -1,4 +1,4 @@
-//! What each action says, and by whose wish.
+//! The effect of each action, and the rule that it is attributed to.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::*;
 
 const FIRST: RuleIndex = RuleIndex(0);
 
-/// What a rule with these lines says of a statement.
+/// The judgement of a rule with these lines about a statement.
 fn says<T>(lines: &str, statement: &str, see: impl FnOnce(&Judgement<'_>) -> T) -> T {
     let compiled = compile(&format!("[[rule]]\nname = \"r\"\n{lines}\n"));
     Case::of(statement).judged(&compiled.rules, see)

@@ -1,5 +1,5 @@
-//! Rules as boundaries: what is not understood, and what stands inside a command, does not pass a rule that refuses,
-//! answers or rewrites.
+//! Rules as security boundaries: a statement that is not understood or stands inside a command cannot bypass a rule
+//! that refuses, answers or rewrites.
 
 use super::*;
 
@@ -184,7 +184,7 @@ fn a_rule_that_may_have_stopped_shields_nothing() {
     ] {
         assert!(refusal(&rules, text).is_some(), "{text}");
     }
-    // A rule that looks at no text surely stops.
+    // A rule without conditions on the text matches with certainty, so it stops.
     let rules = format!("[[rule]]\nname = \"admin\"\nuser = \"app\"\n\n{REFUSES}");
     assert_eq!(refusal(&rules, "SELECT * FROM secret WHERE a = 'b"), None);
 }

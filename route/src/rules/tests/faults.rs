@@ -1,5 +1,5 @@
-//! What is wrong with rules, with its line (the first of a case is the file's second), and tests
-//! that fail.
+//! Faults of rules with their lines (the first line of a case is the second of the file), and tests
+//! of rules that fail.
 
 use super::*;
 
@@ -135,14 +135,14 @@ fn a_rule_that_is_never_evaluated_is_reported() {
             true,
         ),
         ("tag = \"*\"", "tag = \"batch\"", true),
-        // Others remain.
+        // Other sessions or statements still reach the second rule.
         ("user = \"a\"", "", false),
         ("user = \"a\"", "kind = \"SELECT\"", false),
         ("user = \"!a\"", "user = [\"a\", \"b\"]", false),
         ("percentage = 99", "percentage = 99", false),
         ("tables = \"shop.log_*\"", "tables = \"log_1\"", false),
         ("time = \"1:00-3:00\"", "days = \"sat\"", false),
-        // Or it does not stand in the way.
+        // The first rule does not stop evaluation.
         ("stop = false", "user = \"a\"", false),
         ("dry_run = true", "user = \"a\"", false),
     ] {
@@ -157,7 +157,7 @@ fn a_rule_that_is_never_evaluated_is_reported() {
     }
 }
 
-/// Every test that fails, with its line.
+/// Every failing test of the rules, with its line.
 fn failing(rules: &str) -> Vec<String> {
     let loaded = load(rules);
     let compiled = Rules::compile(&loaded.config).unwrap();

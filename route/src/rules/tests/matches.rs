@@ -1,4 +1,4 @@
-//! What each condition takes and what it does not.
+//! Which statements each condition matches.
 
 use super::*;
 
@@ -113,7 +113,7 @@ fn digests_are_named_by_any_statement_of_theirs_by_their_text_and_by_hash() {
     check("digest = \"SELECT c FROM t WHERE id = ?\"", &cases);
     check("digest = \"select c from t where id = 12\"", &cases);
     check(&format!("digest = \"0x{hash:016X}\""), &cases);
-    // A digest's own text, which is no SQL.
+    // The text of a digest, which is not valid SQL.
     let cases = [
         (list, true),
         ("SELECT c FROM t WHERE id IN (7)", true),
@@ -246,7 +246,7 @@ fn times_past_midnight_belong_to_the_day_before() {
     }
 }
 
-/// How many of 10,000 sessions, or statements of one session, a rule takes.
+/// The number of 10,000 sessions, or statements of one session, that a rule matches.
 fn taken(lines: &str, throws: impl Fn(u64) -> Chance) -> usize {
     let compiled = compile(&format!("[[rule]]\nname = \"r\"\n{lines}\n"));
     let is_taken = |number: &u64| {
@@ -273,7 +273,7 @@ fn a_percentage_is_of_sessions_or_of_statements() {
     let of_statements = "percentage = 2.5\npercentage_of = \"statement\"";
     assert!((2300..2700).contains(&taken(of_sessions, sessions)));
     assert!((200..300).contains(&taken(of_statements, statements)));
-    // A session is among them for all of its statements, or for none.
+    // The rule matches all statements of a session or none.
     assert!([0, 10_000].contains(&taken(of_sessions, statements)));
     assert_eq!(taken("percentage = 100", sessions), 10_000);
     assert_eq!(taken("percentage = 0", sessions), 0);

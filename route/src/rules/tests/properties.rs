@@ -1,4 +1,4 @@
-//! What holds for any rules and any statement.
+//! Properties of any rules and any statement.
 
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn a_rule() -> impl Strategy<Value = String> {
         "log = true",
     ]);
     (lines, then, action).prop_map(|(lines, then, action)| {
-        // A setting can be given once only.
+        // Each setting may occur only once.
         let mut seen = std::collections::HashSet::new();
         let lines = lines
             .into_iter()
@@ -52,7 +52,7 @@ fn a_rule() -> impl Strategy<Value = String> {
     })
 }
 
-/// A judgement as far as these rules can say anything.
+/// The parts of a judgement that these rules can set, as text.
 fn shown(it: &Judgement<'_>) -> String {
     format!(
         "{:?} {:?} {:?} {:?}",

@@ -1,4 +1,4 @@
-//! What LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS() and SHOW WARNINGS say after an exchange.
+//! The results of LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS() and SHOW WARNINGS after an exchange.
 //!
 //! Tried with MariaDB 10.11, MariaDB 11.8 and MySQL 9.7, statement by statement.
 

@@ -1,4 +1,4 @@
-//! What the text of a SET says of variables, if the trackers do not report all of it.
+//! Reads assignments from the text of a SET, if the trackers do not report all of them.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What a statement has taken, opened, locked or released on its connection, by its text.
+//! The resources that a statement has taken, opened, locked or released on its connection, by its text.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::state::pins::Pin;
 use crate::state::session::{PendingChanges, SessionState};
 use crate::state::variables;
 
-/// Up to so many names of one kind are kept. Beyond that number, the proxy does not see that they end.
+/// The maximum number of names of one kind that are kept. Beyond it, the proxy does not see that they end.
 const NAMES_MAX: usize = 256;
 
 /// The effects that pin. Some count even if the command ended with an error, the others only after

@@ -14,7 +14,7 @@ use crate::state::variables;
 /// Longer texts are not read again: the proxy asks the connection for the count.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// What FOUND_ROWS() says after an exchange.
+/// The result of FOUND_ROWS() after an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// The value from before.
@@ -25,7 +25,7 @@ pub(super) enum Counted {
     There,
 }
 
-/// Returns what FOUND_ROWS() says after a statement.
+/// Returns the result of FOUND_ROWS() after a statement.
 pub(super) fn counted(seen: &Seen<'_>, server: Server, flags: Flags) -> Counted {
     if seen.ran != Ran::Statement {
         return Counted::Before;

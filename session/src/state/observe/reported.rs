@@ -1,4 +1,4 @@
-//! What the trackers report of variables and of the schema.
+//! Takes in the changes of variables and of the schema that the session trackers report.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What was seen of one exchange.
+//! The observed facts about one exchange.
 
 use sql::{Effects, Facts, Show, StatementKind};
 use wire::StatusFlags;
@@ -38,9 +38,9 @@ pub struct Seen<'a> {
     pub facts: &'a Facts,
     /// Its text.
     pub text: &'a [u8],
-    /// What the trackers reported.
+    /// The changes that the trackers reported.
     pub changes: &'a Changes,
-    /// How its results ended.
+    /// The counts and flags of its results.
     pub tally: &'a Tally,
     /// The number of the error that ended the exchange.
     pub error: Option<u16>,

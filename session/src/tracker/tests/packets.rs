@@ -1,4 +1,4 @@
-//! Packets themselves: their numbers and lengths.
+//! Sequence ids and lengths of packets.
 
 use super::script::{EOF_KEPT, LIMIT, Script};
 use super::*;
@@ -70,7 +70,7 @@ fn the_first_packet_of_a_clients_frame_has_its_number() {
     tracker.align(6);
     tracker.backend_bytes(&mut packets, |_| {}).unwrap();
     assert_eq!((packets[3], packets[8]), (6, 7));
-    // Within a packet nothing can be numbered.
+    // Within a packet there is no sequence id to set.
     tracker.backend_bytes(&mut [5, 0], |_| {}).unwrap();
     tracker.align(40);
     let mut rest = [0, 3, 0xfe, 0, 0, 2, 0];

@@ -1,4 +1,4 @@
-//! Commands that come before the one ahead of them is answered.
+//! Commands that arrive before the previous command is answered.
 
 use super::script::{EOF_KEPT, Script};
 use super::*;
@@ -56,7 +56,7 @@ fn a_change_of_user_passes_whole_and_by_itself_alone() {
     assert_eq!(tracker.held(change), ChangeUserHold::ChangeUser(6));
     let mut change = change.to_vec();
     tracker.pass_change_user(&mut change, |_| {}).unwrap();
-    // What its client says in the dialogue waits for the server.
+    // The client's packets of the dialogue wait until the server asks for them.
     assert!(!tracker.wants_client());
     assert_eq!(tracker.held(b""), ChangeUserHold::Nothing);
 }

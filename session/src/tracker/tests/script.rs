@@ -1,4 +1,4 @@
-//! Who says what, and what a tracker makes of it however it is cut.
+//! A script of client and backend packets, and the tracker's events for any pieces of it.
 
 use wire::write::{put_lenenc, put_packets};
 use wire::{Capabilities, Command, StatusFlags};
@@ -10,14 +10,14 @@ pub const EOF_KEPT: Capabilities = Capabilities::PROTOCOL_41;
 pub const AUTOCOMMIT: u16 = 2;
 pub const LIMIT: u64 = 1 << 30;
 
-/// Who says what, in order. A turn may hold several packets.
+/// One side's bytes, in the order of the script. A turn may hold several packets.
 #[derive(Debug, Clone)]
 pub enum Turn {
     Client(Vec<u8>),
     Backend(Vec<u8>),
 }
 
-/// Builds one connection's turns.
+/// Builds the turns of one connection.
 pub struct Script {
     capabilities: Capabilities,
     turns: Vec<Turn>,
@@ -64,7 +64,7 @@ impl Script {
         self.backend(&payload)
     }
 
-    /// The EOF behind rows, or the OK in its place.
+    /// Adds the EOF after the rows, or the OK in its place.
     pub fn terminator(self, status: u16) -> Self {
         let [a, b] = status.to_le_bytes();
         match self.capabilities.contains(Capabilities::DEPRECATE_EOF) {
@@ -73,7 +73,7 @@ impl Script {
         }
     }
 
-    /// The EOF behind definitions, where there is one.
+    /// Adds the EOF after the definitions, if the capabilities have one.
     pub fn definitions_end(self, status: u16) -> Self {
         match self.capabilities.contains(Capabilities::DEPRECATE_EOF) {
             true => self,
@@ -148,7 +148,7 @@ impl Script {
         (tracker, events)
     }
 
-    /// Ends idle, with the same events however it is cut; returns how the exchanges ended.
+    /// Asserts that the script ends idle with the same events for all pieces; returns how the exchanges ended.
     pub fn ends_idle(&self) -> Vec<(Command, Outcome)> {
         let (tracker, events) = self.play(usize::MAX);
         assert!(tracker.is_idle(), "{events:?}");

@@ -2,12 +2,12 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// The folder of the dialogues.
+/// Returns the folder of the dialogues.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("dialogues")
 }
 
-/// Plays a dialogue with the model, on a clock that stands still while something is to be done.
+/// Plays a dialogue with the model, on a clock that stands still while a task can run.
 fn played(family: Family, text: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -21,7 +21,7 @@ fn played(family: Family, text: &str) -> String {
     })
 }
 
-/// The model says what real servers have said.
+/// Asserts that the model gives the recorded replies of real servers.
 fn compare(family: Family, recordings: &str) {
     let mut failed = Vec::new();
     let files = std::fs::read_dir(folder()).expect("the dialogues are there");

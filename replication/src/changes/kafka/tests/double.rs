@@ -1,5 +1,5 @@
-//! A broker of Kafka for tests, as far as a producer sees one: ApiVersions, Metadata, InitProducerId, Produce. It checks
-//! each batch, keeps a batch that comes twice once, and does wrong what a test tells it to.
+//! A Kafka broker for tests, with the requests of a producer: ApiVersions, Metadata, InitProducerId, Produce. It checks
+//! each batch, stores a repeated batch only once, and makes the faults that a test requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
@@ -7,20 +7,20 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What becomes of a Produce request.
+/// The broker's fault for a Produce request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It is refused with this code.
+    /// The broker refuses the request with this code.
     Refused(i16),
-    /// The connection breaks before the records are taken.
+    /// The broker closes the connection before it stores the records.
     Unsent,
-    /// The connection breaks behind it.
+    /// The broker stores the records and closes the connection without an answer.
     Unacknowledged,
-    /// No answer comes.
+    /// The broker sends no answer.
     Silence,
-    /// It is taken, and the next may not come before this time.
+    /// The broker stores the records and asks the producer to wait for this time.
     Throttled(Duration),
-    /// These bytes come in place of an answer.
+    /// The broker sends these bytes instead of an answer.
     Nonsense(&'static [u8]),
     /// The broker forgets all producers, and refuses the request.
     Forgets,
@@ -39,19 +39,19 @@ pub struct Broker {
 struct State {
     port: u16,
     topics: HashMap<String, Vec<Taken>>,
-    /// Of the next requests, one each.
+    /// Faults of the next requests, one for each request.
     faults: VecDeque<Fault>,
-    /// All requests, with their number of records.
+    /// All requests, each with its topic and its number of records.
     requests: Vec<(String, usize)>,
     acks: Vec<i16>,
-    /// It is too old to know producers.
+    /// Whether the broker is too old for InitProducerId.
     knows_no_producers: bool,
-    /// The next sequence of each topic, by the number of the producer.
+    /// The next sequence number of each topic, by the producer's number.
     sequences: HashMap<(i64, String), i32>,
     producers: i64,
-    /// No request may come before.
+    /// The time before which a request is too early.
     free_at: Option<Instant>,
-    /// Requests that came before.
+    /// The number of requests that came too early.
     too_early: usize,
 }
 
@@ -76,19 +76,19 @@ impl Broker {
         }
     }
 
-    /// One that does not know InitProducerId.
+    /// Starts a broker without InitProducerId.
     pub fn start_old() -> Self {
         let broker = Self::start();
         broker.locked().knows_no_producers = true;
         broker
     }
 
-    /// How many requests came although the broker had asked for a wait.
+    /// The number of requests that came although the broker had asked for a wait.
     pub fn too_early(&self) -> usize {
         self.locked().too_early
     }
 
-    /// How many numbers of producers were asked for.
+    /// The number of producer ids that clients have requested.
     pub fn producers(&self) -> i64 {
         self.locked().producers
     }
@@ -97,7 +97,7 @@ impl Broker {
         self.locked().faults.extend(faults);
     }
 
-    /// Faults that no request has met yet.
+    /// The number of faults that have not occurred yet.
     pub fn faults_left(&self) -> usize {
         self.locked().faults.len()
     }
@@ -126,7 +126,7 @@ impl Broker {
     }
 }
 
-/// One connection.
+/// Serves one connection.
 fn serve(mut stream: TcpStream, state: &Mutex<State>) {
     let mut length = [0; 4];
     while stream.read_exact(&mut length).is_ok() {
@@ -156,7 +156,7 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
             After::Wait => continue,
             After::Break => return,
             After::Nonsense(bytes) => {
-                // The client may have gone.
+                // The client may have closed the connection.
                 let _ = stream.write_all(bytes);
                 return;
             }
@@ -171,7 +171,7 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
     }
 }
 
-/// What follows a request.
+/// The broker's action after an answer.
 enum After {
     Answer,
     Wait,
@@ -179,7 +179,7 @@ enum After {
     Nonsense(&'static [u8]),
 }
 
-/// Version 0.
+/// Writes the answer to ApiVersions, version 0.
 fn put_versions(out: &mut Vec<u8>, state: &State) -> After {
     out.extend(0_i16.to_be_bytes());
     let mut all = vec![[18_i16, 0, 4], [3, 0, 12], [0, 3, 9]];
@@ -191,7 +191,7 @@ fn put_versions(out: &mut Vec<u8>, state: &State) -> After {
     After::Answer
 }
 
-/// Version 0, without a transaction.
+/// Writes the answer to InitProducerId, version 0, without a transaction.
 fn put_producer(out: &mut Vec<u8>, state: &mut State) -> After {
     state.producers += 1;
     out.extend([0; 6]);
@@ -200,7 +200,7 @@ fn put_producer(out: &mut Vec<u8>, state: &mut State) -> After {
     After::Answer
 }
 
-/// Version 4. Each topic that is asked for is there.
+/// Writes the answer to Metadata, version 4. Each requested topic exists.
 fn put_metadata(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> After {
     let topics: Vec<_> = (0..input.i32()).map(|_| input.text()).collect();
     assert_eq!(input.bytes(1), [1], "topics may be created");
@@ -224,7 +224,7 @@ fn put_metadata(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> 
     After::Answer
 }
 
-/// Version 8, of one partition of one topic.
+/// Answers Produce, version 8, with one partition of one topic.
 fn produce(out: &mut Vec<u8>, input: &mut Input<'_>, state: &mut State) -> After {
     assert_eq!(input.i16(), -1, "no transaction");
     state.acks.push(input.i16());
@@ -266,7 +266,7 @@ fn put_produced(out: &mut Vec<u8>, topic: &str, code: i16, throttle: Duration) {
     out.extend([1_i32, 0].map(i32::to_be_bytes).concat());
     out.extend(code.to_be_bytes());
     out.extend([0_i64, -1, 0].map(i64::to_be_bytes).concat());
-    // No errors of records, and no text.
+    // No record errors, and no error text.
     out.extend(0_i32.to_be_bytes());
     out.extend((-1_i16).to_be_bytes());
     let throttle = i32::try_from(throttle.as_millis()).unwrap();
@@ -277,7 +277,7 @@ const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
 const UNKNOWN_PRODUCER_ID: i16 = 59;
 
 impl State {
-    /// Keeps the records, unless they have come before; the error code.
+    /// Stores the records, unless it has them already. Returns the error code.
     fn take(&mut self, topic: &str, batch: Batch) -> i16 {
         let count = i32::try_from(batch.records.len()).unwrap();
         if batch.producer >= 0 {
@@ -302,14 +302,14 @@ impl State {
     }
 }
 
-/// A batch of records, and who sends it.
+/// A batch of records, and its producer.
 struct Batch {
     producer: i64,
     sequence: i32,
     records: Vec<Taken>,
 }
 
-/// A batch that is not compressed; its checksum is right.
+/// Decodes an uncompressed batch, and asserts that its checksum is right.
 fn batch(bytes: &[u8]) -> Batch {
     let mut input = Input(bytes);
     input.bytes(8);
@@ -353,7 +353,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-/// The polynomial of Castagnoli.
+/// CRC-32C, with Castagnoli's polynomial.
 fn crc32c(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {
@@ -387,7 +387,7 @@ impl<'a> Input<'a> {
         text(self.bytes(i32::from(length)))
     }
 
-    /// Zigzag, seven bits a byte.
+    /// Reads a zigzag number of seven bits a byte.
     fn varint(&mut self) -> i64 {
         let (mut value, mut shift) = (0_u64, 0);
         loop {

@@ -1,4 +1,4 @@
-//! Changes of captured logs in topics of a broker that refuses, breaks off and loses acknowledgements.
+//! Changes of captured logs, sent to a broker that refuses requests, breaks connections and loses acknowledgements.
 
 mod double;
 
@@ -26,7 +26,7 @@ fn settings(broker: &Broker, folder: &tempfile::TempDir) -> KafkaConfig {
     }
 }
 
-/// Sends all changes of a capture behind the position file, or until an error.
+/// Sends all changes of a capture after the saved position. Ends at the first error.
 fn send(captured: &Captured, settings: &KafkaConfig) -> Result<(), ChangeError> {
     let (_stop, stopped) = watch::channel(());
     send_until(captured, settings, stopped)
@@ -60,7 +60,7 @@ fn value(taken: &Taken) -> Value {
     serde_json::from_str(&taken.1).unwrap()
 }
 
-/// Each change by its transaction and its place there.
+/// Each change by its transaction and its number in the transaction.
 fn ids(taken: &[Taken]) -> Vec<(String, u64)> {
     let id = |it: &Taken| {
         let value = value(it);
@@ -71,7 +71,7 @@ fn ids(taken: &[Taken]) -> Vec<(String, u64)> {
     taken.iter().map(id).collect()
 }
 
-/// Without those that have come before.
+/// Removes changes that occur a second time.
 fn first_of_each(all: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let mut first = Vec::new();
     for id in all {
@@ -82,7 +82,7 @@ fn first_of_each(all: Vec<(String, u64)>) -> Vec<(String, u64)> {
     first
 }
 
-/// All changes in order, through a broker without faults.
+/// All changes in order, as a broker without faults receives them.
 fn whole(captured: &Captured) -> Vec<(String, u64)> {
     let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
     send(captured, &settings(&broker, &folder)).unwrap();
@@ -135,7 +135,7 @@ fn changes_go_to_the_topic_of_their_table_in_small_batches_with_their_keys() {
         }
     }
     assert!(keys > 0);
-    // One request is about 4 KiB, and all replicas acknowledge.
+    // A request has about 4 KiB, and all replicas acknowledge it.
     assert!(broker.requests().len() > topics.len());
     assert!(broker.acks().iter().all(|it| *it == -1));
 }
@@ -152,7 +152,7 @@ fn nothing_is_sent_again_behind_the_position_file() {
     send(&captured, &settings).unwrap();
     assert_eq!(broker.requests().len(), count);
     assert_eq!(position(&settings), end);
-    // Another writer of the position would go on where this one is not.
+    // A second writer of the position file would continue at a wrong position.
     let (_stop, stopped) = watch::channel(());
     let first = KafkaWriter::open(&settings, &captured.source, stopped.clone()).unwrap();
     let second = KafkaWriter::open(&settings, &captured.source, stopped).err();
@@ -170,7 +170,7 @@ fn lost_connections_and_acknowledgements_and_new_leaders_lose_no_change_and_keep
         &[Fault::Unacknowledged, NOT_LEADER, Fault::Unacknowledged],
         &[NOT_LEADER, Fault::Unsent, Fault::Unacknowledged, NOT_LEADER],
     ] {
-        // One that knows producers keeps each batch once.
+        // A broker that knows producers stores each batch once.
         let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
         broker.fail(faults);
         send(&captured, &settings(&broker, &folder)).unwrap();
@@ -195,7 +195,7 @@ fn a_broker_that_has_forgotten_the_producer_gets_the_batch_from_another() {
     let all = whole(&captured);
     let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
     let settings = settings(&broker, &folder);
-    // Behind the first batch.
+    // The faults begin after the first batch.
     broker.fail(&[Fault::Throttled(Duration::ZERO), Fault::Forgets]);
     send(&captured, &settings).unwrap();
     assert_eq!(broker.producers(), 2);
@@ -213,7 +213,7 @@ fn a_quota_makes_the_next_request_wait_and_no_change_comes_twice() {
     send(&captured, &settings).unwrap();
     assert_eq!((broker.faults_left(), broker.too_early()), (0, 0));
     assert_eq!(ids(&broker.taken("all")), all);
-    // Each request once.
+    // The broker received each request once.
     let records: usize = broker.requests().iter().map(|it| it.1).sum();
     assert_eq!(records, all.len());
 }
@@ -224,7 +224,7 @@ fn bytes_that_are_no_answer_end_the_sink_and_take_no_memory() {
     let all = whole(&captured);
     let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
     let settings = settings(&broker, &folder);
-    // The third answer of a connection, behind those about versions, brokers, number and leader, has the number 5.
+    // The answer that is replaced has the correlation id 5: versions, brokers, producer id and leader come before it.
     for (bytes, expected) in [
         (&b"\x7f\xff\xff\xff\0\0\0\x05"[..], "2147483647 bytes"),
         (b"\xff\xff\xff\xff\0\0\0\x05", "-1 bytes"),
@@ -302,7 +302,7 @@ fn a_key_has_all_columns_of_the_primary_key_as_they_are_after_the_change() {
     send(&captured, &settings(&broker, &folder)).unwrap();
     let taken = broker.taken("all");
     let without = taken.iter().filter(|it| it.0.is_none()).map(value);
-    // Statements have no key.
+    // Changes that are statements have no key.
     assert!(without.filter(|it| it["op"] == "ddl").count() > 0);
     let updated = taken.iter().find(|it| value(it)["op"] == "u").unwrap();
     let change = value(updated);
