@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lone_having_looks_at_the_result() {
+    fn a_having_without_group_by_becomes_a_where_around_the_query() {
         for (text, expected) in [
             (
                 "SELECT a AS b FROM t HAVING b IN ('x ORDER', (1)) ORDER BY b LIMIT 2",

@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_and_a_strange_network_keep_out() {
+    fn a_locked_account_and_a_foreign_network_are_refused() {
         assert!(admitted(&account(), None));
         let locked = Account {
             conditions: Conditions {
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_password_is_the_servers_affair() {
+    fn a_login_with_an_expired_password_passes_through_to_the_server() {
         let at = Duration::from_secs(1_000);
         let aging = Account {
             conditions: Conditions {

@@ -65,7 +65,9 @@ impl Checks {
     /// When a user's accounts were asked for. `None`: they were not, or the answer is newer than `last_check`.
     fn of(&self, user: &str, last_check: u64) -> Option<Duration> {
         let check = self.known().get(user).copied();
-        check.filter(|it| it.number <= last_check).map(|it| it.asked_at)
+        check
+            .filter(|it| it.number <= last_check)
+            .map(|it| it.asked_at)
     }
 
     fn forget(&self) {
@@ -521,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_there_as_long_as_it_is_the_same() {
+    fn a_snapshot_has_the_ids_of_its_accounts_only() {
         let accounts = Accounts::new(configured(&["a@%"]), learned(&["b@%"]));
         let origin = Origin::unix();
         for user in [b"a", b"b"] {

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_secret_answers_one_plugin_only() {
+    fn the_first_stage_hash_answers_only_mysql_native_password() {
         let native = challenge(b"mysql_native_password");
         assert_eq!(
             native.answer(&stage1(), asking(Privacy::Open)),
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_for_a_key_or_a_salt_is_answered_with_nothing() {
+    fn a_malformed_key_or_salt_gets_an_empty_answer() {
         for (plugin, data) in [
             (b"caching_sha2_password".as_slice(), b"no key".as_slice()),
             (b"parsec", b"X\0salt"),

@@ -188,7 +188,7 @@ mod tests {
     const ED25519: &str = "T9LWm4UVPJyvQCr8JrJTIFp6GA0fQavX1oFdR4U9JoI";
 
     #[test]
-    fn all_that_is_configured_is_in_the_account() {
+    fn an_account_has_all_values_of_its_configuration() {
         let config = AccountConfig {
             host: "10.%".to_owned(),
             password: Some(Secret::new("secret")),

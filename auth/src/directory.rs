@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_meets_always_the_same_plugin_and_all_meet_some() {
+    fn an_unknown_user_always_gets_the_same_decoy_plugin() {
         let accounts = || {
             let mut passed = account("pam", "%", native("x"));
             passed.login_method = LoginMethod::PassedThrough(PassThrough::Factors);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_of_an_empty_directory_meets_the_familys_own_plugin() {
+    fn the_decoy_of_an_empty_directory_has_the_familys_default_plugin() {
         for (dialect, plugin) in [
             (Dialect::MariaDb, Plugin::Native),
             (Dialect::MySql, Plugin::CachingSha2),

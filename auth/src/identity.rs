@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn each_input_of_a_backend_login_is_part_of_the_identity() {
+    fn every_credential_of_an_account_changes_its_identity() {
         let app = account("app", "%", "secret");
         let with_backend = |user: &str, password: &str| Account {
             backend: Some(BackendLogin {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_do_not_change_an_identity() {
+    fn limits_and_locks_of_an_account_do_not_change_its_identity() {
         let app = account("app", "%", "secret");
         let limited = Account {
             schema: Some("shop".to_owned()),

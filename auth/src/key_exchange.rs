@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_refused_with_its_name() {
+    fn invalid_keys_and_ciphertexts_give_distinct_errors() {
         let own = OwnKey::default();
         assert_eq!(
             encrypt(b"x", b"y", b"no key"),

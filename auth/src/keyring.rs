@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_secret_does_not_replace_a_whole_one() {
+    fn the_keyring_does_not_replace_a_password_with_a_first_stage_hash() {
         let half = || Credential::NativeStage1(NativeStage1::new([7; 20]));
         let mut keyring = Keyring::default();
         let app = id("app", 1);

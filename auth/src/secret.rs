@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_does_not_show_itself() {
+    fn debug_output_of_a_credential_hides_its_secret() {
         let credentials = [
             Credential::Password(Password::new("secret")),
             Credential::NativeStage1(NativeStage1::new([7; 20])),

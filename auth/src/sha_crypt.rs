@@ -96,7 +96,7 @@ mod tests {
 
     /// The specification's own examples, where their salts are not cut.
     #[test]
-    fn crypt_gives_the_same() {
+    fn sha_crypt_digests_equal_those_of_the_specification() {
         let digest = digest_text(b"Hello world!", b"saltstring", 5_000);
         assert_eq!(&*digest, b"5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5");
         let digest = digest_text(b"Hello world!", b"saltstringsaltst", 10_000);

@@ -243,7 +243,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(1_000);
 
     #[test]
-    fn a_slip_costs_nothing_and_guessing_ever_more() {
+    fn the_first_failed_logins_are_free_and_later_delays_double() {
         let mut throttle = Throttle::new(limits(100));
         let delays: Vec<u128> = (0..12)
             .map(|_| throttle.failed(HERE, b"app", NOW).as_millis())
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn one_customers_network_is_one_address() {
+    fn an_ipv6_network_of_64_bits_counts_as_one_address() {
         let mut throttle = Throttle::new(limits(100));
         for host in 0..5u16 {
             let address = Ipv6Addr::new(0x2001, 0xdb8, 0, 7, 0, 0, 0, host);
@@ -324,7 +324,7 @@ mod tests {
     proptest! {
         /// The throttle counts like a naive model while the model is below the bound, and never exceeds the bound.
         #[test]
-        fn it_counts_as_a_simple_table_would(
+        fn the_login_throttle_agrees_with_a_simple_model(
             events in prop::collection::vec((0u8..3, 0u8..3, any::<bool>(), 0u64..400), 1..200),
             entries_max in prop::sample::select(vec![4usize, 100]),
         ) {

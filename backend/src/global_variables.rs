@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_began_earlier_tells_nothing_new() {
+    fn a_read_of_globals_that_began_earlier_does_not_replace_a_later_one() {
         let globals = GlobalVariables::default();
         look(&globals, &["a", "SYSTEM"]);
         let slow = globals.begin_read();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn one_looks_at_a_time() {
+    fn only_one_read_of_global_variables_runs_at_a_time() {
         let globals = GlobalVariables::default();
         let second = Duration::from_secs(1);
         assert!(globals.claim(BACKEND, Duration::ZERO, second));

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_users_none_is_remembered_by_its_name() {
+    fn too_many_changed_users_mark_the_privileges_of_all_users_as_changed() {
         let privileges = PrivilegeChanges::default();
         let before = privileges.now();
         let name = |number: usize| number.to_string().into_bytes();

@@ -10,7 +10,9 @@ pub const UNUSED_STATEMENT_ID: u32 = 0xFFFF_FFF0;
 /// Puts the client's statement id into a list in which MariaDB may have kept the error of an unknown statement.
 pub fn naming(mut list: Diagnostics, meant: u32) -> Diagnostics {
     let unknown = ErrorCode::UNKNOWN_STMT_HANDLER;
-    list.rename_each(unknown, |message| renamed(message, UNUSED_STATEMENT_ID, meant));
+    list.rename_each(unknown, |message| {
+        renamed(message, UNUSED_STATEMENT_ID, meant)
+    });
     list
 }
 

@@ -129,7 +129,7 @@ fn a_grant_to_one_user_closes_no_connection_of_another() {
 }
 
 #[test]
-fn grants_to_more_users_than_are_remembered_concern_everybody() {
+fn grants_to_too_many_users_make_every_connection_outdated() {
     play(async {
         let mut scene = PoolScene::new(config(|_| ()), backend(1));
         let (held, _db) = scene.open().await;

@@ -43,7 +43,7 @@ fn a_session_that_waits_too_long_for_a_connection_is_told_so() {
 }
 
 #[test]
-fn no_more_sessions_wait_for_a_connection_than_may() {
+fn a_session_is_refused_if_the_connection_queue_is_full() {
     play(async {
         let mut scene = scene(1, 1);
         let (_held, _db) = scene.open().await;
@@ -94,7 +94,7 @@ fn a_transaction_waits_for_its_turn_and_gets_it_in_the_order_of_coming() {
 }
 
 #[test]
-fn a_statement_that_runs_for_long_keeps_nobody_waiting() {
+fn a_long_statement_stops_counting_and_frees_its_slot_for_the_queue() {
     play(async {
         let scene = running(1, 10);
         let (env, sub_pool) = (&scene.environment.pool, &scene.sub_pool);
@@ -119,7 +119,7 @@ fn a_transaction_that_has_begun_goes_on_beyond_the_limit() {
 }
 
 #[test]
-fn a_transaction_for_which_the_line_is_too_long_goes_on_at_once() {
+fn a_transaction_continues_immediately_if_the_queue_is_full() {
     play(async {
         let scene = running(1, 1);
         let (env, sub_pool) = (&scene.environment.pool, &scene.sub_pool);
@@ -133,7 +133,7 @@ fn a_transaction_for_which_the_line_is_too_long_goes_on_at_once() {
 }
 
 #[test]
-fn a_session_that_leaves_the_line_is_not_waited_for() {
+fn a_session_that_leaves_the_queue_blocks_no_later_statement() {
     play(async {
         let scene = running(1, 10);
         let (env, sub_pool) = (&scene.environment.pool, &scene.sub_pool);

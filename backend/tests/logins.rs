@@ -88,7 +88,7 @@ fn a_server_that_is_full_behind_the_login_is_not_down_and_keeps_the_proof() {
 }
 
 #[test]
-fn a_login_without_an_end_is_given_up() {
+fn an_endless_backend_login_is_aborted() {
     play(async {
         let mut scene = PoolScene::plain();
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
@@ -194,7 +194,7 @@ fn a_login_that_breaks_off_at_any_byte_leaves_the_pool_as_it_was() {
 }
 
 #[test]
-fn a_server_that_does_not_tell_the_state_of_its_session_is_of_no_use() {
+fn a_server_that_reports_no_session_state_after_login_is_rejected() {
     play(async {
         let mut scene = PoolScene::plain();
         let opened = open(&mut scene, greeting(1), async |db: &mut Peer| {
@@ -248,7 +248,7 @@ fn a_server_that_does_not_answer_is_reported_as_down() {
 }
 
 #[test]
-fn a_limit_of_the_account_is_told_in_the_servers_words() {
+fn an_account_limit_met_after_login_is_reported_in_the_servers_words() {
     play(async {
         let mut scene = PoolScene::plain();
         let refusal = err(
@@ -270,7 +270,7 @@ fn a_limit_of_the_account_is_told_in_the_servers_words() {
 }
 
 #[test]
-fn a_connection_says_who_its_clients_are() {
+fn a_pool_connection_names_the_proxy_and_the_account_at_login() {
     play(async {
         let mut scene = PoolScene::plain();
         let there = Greeting {

@@ -72,7 +72,7 @@ fn no_session_gets_a_connection_that_logged_in_before_a_grant() {
 }
 
 #[test]
-fn one_that_is_lent_during_a_grant_is_closed_when_it_comes_back() {
+fn a_connection_leased_during_a_grant_is_closed_when_it_is_released() {
     play(async {
         let world = World::new(4);
         let held = world.scene.take().await;
@@ -106,7 +106,7 @@ fn diagnostics_of_the_previous_session_are_fetched_first() {
 }
 
 #[test]
-fn a_list_that_a_server_no_longer_tells_is_lost() {
+fn a_warning_list_that_the_server_refuses_to_return_is_lost() {
     play(async {
         let world = World::new(1);
         let before = Rc::new(PendingAnswers::default());
@@ -127,7 +127,7 @@ fn a_list_that_a_server_no_longer_tells_is_lost() {
 }
 
 #[test]
-fn a_session_that_takes_its_connection_again_is_not_asked_for() {
+fn no_diagnostics_are_fetched_if_the_same_session_reuses_its_connection() {
     play(async {
         let world = World::new(1);
         let own = Rc::new(PendingAnswers::default());
@@ -165,7 +165,7 @@ fn a_thread_is_killed_over_a_connection_that_lies_idle() {
 }
 
 #[test]
-fn a_thread_is_killed_over_a_connection_beside_a_pool_that_is_full() {
+fn a_kill_opens_an_extra_connection_if_the_pool_is_full() {
     play(async {
         let world = World::new(1);
         let running = world.scene.take().await;

@@ -87,7 +87,14 @@ fn definitions_hold_until_any_definition_changes() {
     let trusted = TrustedFunctions::default();
     let statement = |text: &str| {
         let read = |text: &[u8]| Analysis::of(text, Flags::default());
-        store.statement(text.as_bytes(), &values, &kind, ClusterId(0), read, &trusted)
+        store.statement(
+            text.as_bytes(),
+            &values,
+            &kind,
+            ClusterId(0),
+            read,
+            &trusted,
+        )
     };
     let key = statement("SELECT a FROM t WHERE id = ?");
     assert!(store.definitions(&key, 3).is_none());

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_a_date() {
+    fn unix_seconds_are_converted_to_a_date() {
         let text = |seconds| CivilTime::of_seconds(seconds).to_string();
         assert_eq!(text(0), "1970-01-01 00:00:00");
         assert_eq!(text(951_782_400), "2000-02-29 00:00:00");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_days() {
+    fn a_date_is_converted_to_days_since_1970() {
         for days in 0..60_000 {
             let date = CivilTime::of_seconds(days * 86_400);
             assert_eq!(days_of_date((date.year, date.month, date.day)), Some(days));

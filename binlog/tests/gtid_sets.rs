@@ -38,7 +38,7 @@ fn models() -> impl Strategy<Value = Model> {
 
 proptest! {
     #[test]
-    fn sets_of_mysql_are_sets(left in models(), right in models()) {
+    fn mysql_gtid_sets_agree_with_a_simple_set_model(left in models(), right in models()) {
         let (a, b) = (set(&left), set(&right));
         prop_assert_eq!(a.contains_all(&b), left.is_superset(&right));
         let mut union = a.clone();
@@ -113,7 +113,7 @@ fn a_set_of_mysql_is_read_as_servers_and_people_write_it() {
 }
 
 #[test]
-fn a_position_of_mariadb_stands_for_all_up_to_it() {
+fn a_mariadb_position_contains_all_earlier_gtids_of_its_domain() {
     let set = |text: &str| text.parse::<MariadbGtidSet>().unwrap();
     let gtid = |text: &str| text.parse::<MariadbGtid>().unwrap();
     let position = set("1-2-7, 0-1-100");

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_limit_counts() {
+    fn the_smallest_memory_limit_of_the_machine_and_cgroups_applies() {
         let all = machine(&[("proc/meminfo", MEMINFO)]);
         assert_eq!(all, Some(16 << 30));
         let of_version_2 = machine(&[
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_some_memory() {
+    fn the_default_memory_limit_of_this_machine_exceeds_16_mib() {
         assert!(default_memory_bytes_max() > 16 << 20);
     }
 }

@@ -55,7 +55,7 @@ mod tests {
     const NAMES: [&str; 4] = ["sessions_max", "timeout_login", "timeout_idle", "workers"];
 
     #[test]
-    fn a_slip_of_the_finger_is_understood() {
+    fn a_typing_error_gets_the_nearest_name_as_suggestion() {
         assert_eq!(nearest("sesions_max", NAMES), Some("sessions_max"));
         assert_eq!(nearest("timeout-login", NAMES), Some("timeout_login"));
         assert_eq!(nearest("worker", NAMES), Some("workers"));

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_is_none_is_refused() {
+    fn an_invalid_time_span_is_refused() {
         for text in [
             "",
             "22:00",

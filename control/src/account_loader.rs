@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_statement_that_helps_can_be_pasted() {
+    fn the_suggested_grant_for_learning_has_quoted_names() {
         let refused = |number| Failure::Refused {
             number,
             text: "SELECT command denied".to_owned(),

@@ -37,7 +37,7 @@ mod tests {
     const MAX: Duration = Duration::from_secs(30);
 
     #[test]
-    fn the_wait_doubles_up_to_its_bound_and_loses_a_fifth_at_most() {
+    fn backoff_doubles_up_to_its_maximum_with_a_fifth_of_jitter() {
         let mut backoff = Backoff::default();
         let mut dice = Dice::new(1);
         for seconds in [1, 2, 4, 8, 16, 30, 30, 30] {

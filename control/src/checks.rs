@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_users_some_are_asked_for_later_and_too_many_are_not() {
+    fn user_checks_run_in_batches_and_the_queue_is_bounded() {
         let mut checks = Checks::default();
         for number in 0..WAITING_MAX + 1 {
             checks.wanted(number.to_string(), at(0));

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn kills_of_a_backend_go_together_and_one_after_the_other() {
+    fn kills_of_a_backend_are_batched_and_run_one_batch_at_a_time() {
         let mut kills = Kills::default();
         kills.push(A, kill(1));
         kills.push(A, kill(2));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backend_that_does_not_answer_gathers_a_bounded_number() {
+    fn waiting_kills_of_a_backend_are_bounded() {
         let mut kills = Kills::default();
         for thread_id in 0..20_000 {
             kills.push(A, kill(thread_id));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_goes_on_loses_its_statement_only() {
+    fn a_statement_over_its_time_is_killed_without_its_session() {
         let over_time = Kill {
             thread_id: 7,
             why: KillReason::OverTime,

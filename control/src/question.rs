@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_depends_on_the_version() {
+    fn the_replica_status_statement_depends_on_the_server_version() {
         assert_eq!(mysql_status("8.0.21"), "SHOW SLAVE STATUS");
         assert_eq!(mysql_status("5.7.44-log"), "SHOW SLAVE STATUS");
         assert_eq!(mysql_status("8.0.22"), "SHOW REPLICA STATUS");
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn the_statement_that_helps_fits_the_server() {
+    fn the_suggested_grant_for_monitoring_depends_on_the_server_version() {
         let grant = |family, version| missing_grant(family, version, "o'neil@10.%");
         assert_eq!(
             grant(Family::MySql, "9.7.0"),

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_take_writes_the_one_that_was_the_primary_stays_it() {
+    fn of_two_writable_backends_the_former_primary_stays_primary() {
         assert_eq!(settle(&[leader(), leader()]), [PRIMARY, None]);
         assert_eq!(settle(&[leader(), was(PRIMARY, leader())]), [None, PRIMARY]);
         // A former primary that comes back does not become primary while the new primary is there.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_primary_that_is_down_stays_it_until_another_is() {
+    fn a_primary_that_is_down_keeps_its_role_until_another_takes_over() {
         let down = was(PRIMARY, absent(Presence::Down));
         assert_eq!(settle(&[down, follower()]), [PRIMARY, REPLICA]);
         assert_eq!(settle(&[down, leader()]), [None, PRIMARY]);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_role_holds() {
+    fn a_configured_primary_overrides_the_observed_roles() {
         let configured = Member {
             configured: PRIMARY,
             ..follower()

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earlier_of_two_moments_holds() {
+    fn a_task_starts_at_the_earliest_scheduled_time() {
         let mut task = TaskSchedule::default();
         task.schedule(at(5));
         task.schedule(at(3));

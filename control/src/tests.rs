@@ -185,7 +185,7 @@ async fn a_backend_that_has_as_many_connections_as_it_takes_is_up() {
 }
 
 #[tokio::test]
-async fn a_look_without_an_account_is_refused_and_leaves_after_that() {
+async fn a_probe_without_an_account_disconnects_after_the_refusal() {
     let mut scripted = Scripted::start(STRICT).await;
     let (_control, mut topology) = start(&watching(scripted.address));
     assert!(is_up(&first(&mut topology, is_up).await));
@@ -195,7 +195,7 @@ async fn a_look_without_an_account_is_refused_and_leaves_after_that() {
 }
 
 #[tokio::test]
-async fn a_look_that_an_anonymous_account_lets_in_says_goodbye() {
+async fn a_probe_that_an_anonymous_account_admits_sends_quit() {
     let mut scripted = Scripted::start(Script::Welcome).await;
     let (_control, _topology) = start(&watching(scripted.address));
     assert!(matches!(scripted.met.recv().await, Some(Met::Login(_))));

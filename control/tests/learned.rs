@@ -117,7 +117,7 @@ async fn accounts_are_learned_as_soon_as_the_monitor_account_may_read_them() {
 }
 
 #[tokio::test]
-async fn users_that_come_change_and_go_are_known() {
+async fn created_changed_and_dropped_users_are_learned() {
     for product in PRODUCTS {
         let mut school = School::open(product, &[]);
         school.grant().await;

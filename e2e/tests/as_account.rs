@@ -144,7 +144,7 @@ fn all_ways(user: &str) -> Vec<Login> {
     ways
 }
 
-fn a_client_is_refused_as_by_its_server(product: Product) {
+fn a_login_without_the_accounts_tls_is_refused_as_by_the_server(product: Product) {
     let site = Site::start(product, "as_account", &[]);
     let with_demands = DEMANDS.iter().map(|(user, _)| *user);
     for user in ["app", "tls_only", "x509_only"]
@@ -185,7 +185,7 @@ fn a_client_is_refused_as_by_its_server(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn no_user_is_changed_to_that_would_be_refused(product: Product) {
+fn change_user_is_refused_if_the_connection_lacks_the_accounts_tls(product: Product) {
     let site = Site::start(product, "as_account", &[]);
     for address in &site.listeners {
         for user in ["tls_only", "x509_only", "passed"] {
@@ -313,8 +313,8 @@ macro_rules! on_each_product {
 }
 
 on_each_product! {
-    a_client_is_refused_as_by_its_server
-    no_user_is_changed_to_that_would_be_refused
+    a_login_without_the_accounts_tls_is_refused_as_by_the_server
+    change_user_is_refused_if_the_connection_lacks_the_accounts_tls
     a_server_may_demand_tls_of_all_clients
     an_account_that_changes_demands_tls_from_then_on
     the_proxys_tls_meets_what_an_account_demands

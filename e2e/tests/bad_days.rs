@@ -35,7 +35,7 @@ on_all! {
     a_transaction_without_statements_survives_its_connection
     a_write_that_times_out_gets_the_reason_as_its_error
     a_login_waits_while_the_server_is_full
-    a_server_that_refuses_after_the_login_is_full_as_well
+    error_1040_after_the_login_marks_the_server_as_full
     primaries_that_do_not_replicate_are_logged
 }
 
@@ -356,7 +356,7 @@ fn a_login_waits_while_the_server_is_full(product: Product) {
 }
 
 /// Servers reserve a last connection for administrators. Another account that gets it is refused after its login.
-fn a_server_that_refuses_after_the_login_is_full_as_well(product: Product) {
+fn error_1040_after_the_login_marks_the_server_as_full(product: Product) {
     let server = Server::lease_set(product, &[("max_connections", "10")]);
     server.root().run(&format!(
         "CREATE USER {WRITER}@'%' IDENTIFIED BY '{PASSWORD}'"

@@ -25,7 +25,7 @@ const ERRORS_MAX: usize = 150;
 const WRITER: &str = "writer";
 
 both! {
-    a_bad_day_costs_pooled_clients_time_and_little_else
+    repeated_outages_lose_no_write_and_cause_few_errors
     the_first_write_after_an_outage_is_done
 }
 
@@ -333,7 +333,7 @@ fn haproxy(server: &Server, folder: &Folder) -> Option<(Process, u16)> {
     })
 }
 
-fn a_bad_day_costs_pooled_clients_time_and_little_else(product: Product) {
+fn repeated_outages_lose_no_write_and_cause_few_errors(product: Product) {
     let mut server = Server::lease(product);
     prepare(&server);
     let admin = free_port();

@@ -10,15 +10,15 @@ use e2e::{
 };
 
 both! {
-    a_replica_can_be_held_back
+    a_stopped_or_delayed_replica_of_the_tests_lacks_new_rows
     roles_follow_read_only
     a_replica_that_lags_is_left_out_and_comes_back
-    a_replica_that_has_stopped_is_seen
+    a_replica_with_stopped_replication_is_left_out_until_it_restarts
     a_replica_that_does_not_replicate_is_left_out
     a_replica_of_unknown_lag_is_used_or_left_out
-    positions_are_known_of_every_backend
+    a_read_after_a_write_goes_to_a_backend_that_has_the_write
     writes_without_gtids_are_read_where_they_were_made
-    how_backends_are_can_be_asked_beside_a_proxy
+    pilotfish_probe_prints_role_lag_and_position_of_each_backend
     a_missing_privilege_is_logged_and_can_be_granted_later
     a_refused_monitor_account_is_logged
 }
@@ -129,7 +129,7 @@ fn rows(conn: &mut RawConn) -> String {
 }
 
 /// Tests the tests' own helpers: a stopped or delayed replica does not have the primary's new rows.
-fn a_replica_can_be_held_back(product: Product) {
+fn a_stopped_or_delayed_replica_of_the_tests_lacks_new_rows(product: Product) {
     let cluster = Cluster::lease(product, 2);
     let mut primary = cluster.primary.root();
     primary.run("CREATE DATABASE d");
@@ -248,7 +248,7 @@ fn a_replica_of_unknown_lag_is_used_or_left_out(product: Product) {
     assert_eq!(decision(&mut proxy.connect(), "SELECT 1"), primary);
 }
 
-fn a_replica_that_has_stopped_is_seen(product: Product) {
+fn a_replica_with_stopped_replication_is_left_out_until_it_restarts(product: Product) {
     let site = Site::start(product, |settings| settings.set("balance.lag_max", "1h"));
     site.cluster.stop_replication(1);
     site.proxy
@@ -261,7 +261,7 @@ fn a_replica_that_has_stopped_is_seen(product: Product) {
     site.wait_goes(READ, "replica2");
 }
 
-fn positions_are_known_of_every_backend(product: Product) {
+fn a_read_after_a_write_goes_to_a_backend_that_has_the_write(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.timeout_consistency", "0s")
     });
@@ -317,7 +317,7 @@ fn writes_without_gtids_are_read_where_they_were_made(product: Product) {
     assert_eq!(other.value(READ), "0");
 }
 
-fn how_backends_are_can_be_asked_beside_a_proxy(product: Product) {
+fn pilotfish_probe_prints_role_lag_and_position_of_each_backend(product: Product) {
     let mut cluster = Cluster::lease(product, REPLICAS);
     let mut root = cluster.primary.root();
     root.run("CREATE DATABASE d");

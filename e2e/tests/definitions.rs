@@ -112,9 +112,9 @@ both! {
     objects_that_do_more_than_read_are_listed
     reads_of_views_are_routed_and_pinned_by_the_effects_of_the_views
     writes_of_tables_with_triggers_are_pinned_by_the_effects_of_the_triggers
-    ddl_that_passes_is_learned_of
+    the_proxy_learns_definitions_from_ddl_that_clients_run
     a_monitor_account_without_the_privilege_for_definitions_is_logged
-    nothing_is_learned_where_that_is_off
+    no_definitions_are_learned_if_learn_definitions_is_off
 }
 
 /// MariaDB only: MySQL refuses defaults of this kind.
@@ -213,7 +213,7 @@ fn writes_of_tables_with_triggers_are_pinned_by_the_effects_of_the_triggers(prod
     site.proxy.assert_sound();
 }
 
-fn ddl_that_passes_is_learned_of(product: Product) {
+fn the_proxy_learns_definitions_from_ddl_that_clients_run(product: Product) {
     let site = Site::start(product, |settings| settings);
     site.wait_learned();
     let mut client = site.client();
@@ -245,7 +245,7 @@ fn a_monitor_account_without_the_privilege_for_definitions_is_logged(product: Pr
     });
 }
 
-fn nothing_is_learned_where_that_is_off(product: Product) {
+fn no_definitions_are_learned_if_learn_definitions_is_off(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.learn_definitions", false)
     });

@@ -26,7 +26,7 @@ fn refusal(proxy: &Proxy) -> ServerError {
 }
 
 #[test]
-fn a_peer_that_is_no_mysql_server_is_named() {
+fn the_error_names_a_backend_that_is_not_a_mysql_server() {
     type Script = fn(&mut Dialogue) -> std::io::Result<()>;
     let scripts: [(&str, Script); 8] = [
         ("an HTTP server", |dialogue| {

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 both! {
     changes_by_injected_statements_are_logged
-    results_are_logged_whole
+    the_log_has_the_complete_results_of_injected_statements
     executions_are_explained_with_their_values
     injected_statements_leave_no_diagnostics
     variables_that_injected_statements_set_are_restored
     injected_statements_neither_begin_nor_end_a_transaction
-    nothing_of_it_pins
+    injected_statements_do_not_pin_the_session
     a_failed_injected_statement_does_not_fail_the_statement
-    others_come_and_go_between
+    injected_statements_work_while_clients_connect_and_disconnect
 }
 
 /// A proxy with one rule, for statements with the tag `looked`.
@@ -145,7 +145,7 @@ fn changes_by_injected_statements_are_logged(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn results_are_logged_whole(product: Product) {
+fn the_log_has_the_complete_results_of_injected_statements(product: Product) {
     let site = Site::start(
         product,
         &[
@@ -369,7 +369,7 @@ fn injected_statements_neither_begin_nor_end_a_transaction(product: Product) {
 }
 
 /// Injected statements do not pin, whatever the client's own statements did before, and even if they fail.
-fn nothing_of_it_pins(product: Product) {
+fn injected_statements_do_not_pin_the_session(product: Product) {
     let site = Site::start(
         product,
         &[
@@ -449,7 +449,7 @@ fn a_failed_injected_statement_does_not_fail_the_statement(product: Product) {
 }
 
 /// Clients that disconnect at once, and many clients that share two connections.
-fn others_come_and_go_between(product: Product) {
+fn injected_statements_work_while_clients_connect_and_disconnect(product: Product) {
     let site = Site::start(product, &STATUS);
     std::thread::scope(|scope| {
         for turn in 0..6 {

@@ -13,7 +13,7 @@ both! {
     a_client_that_closes_its_sending_side_gets_its_reply
     an_administrator_kills_a_session_as_a_whole
     a_drain_ends_sessions_that_are_silent
-    a_backend_that_is_disabled_is_left
+    disabling_a_backend_ends_its_kernel_sessions
     a_server_that_dies_ends_its_sessions
     a_client_that_dies_ends_its_session
     without_privileges_the_sessions_are_relayed
@@ -269,7 +269,7 @@ fn a_drain_ends_sessions_that_are_silent(product: Product) {
     drop(holder);
 }
 
-fn a_backend_that_is_disabled_is_left(product: Product) {
+fn disabling_a_backend_ends_its_kernel_sessions(product: Product) {
     let server = Server::shared(product);
     let site = KernelSite::of(server);
     let mut conn = site.connect();

@@ -207,11 +207,11 @@ fn connections(root: &mut RawConn) -> Vec<String> {
 }
 
 both! {
-    lanes_are_killed_again_and_again
+    reads_continue_while_lane_connections_are_killed_repeatedly
     a_server_that_stays_stopped_is_given_up
-    a_server_is_restarted
-    a_server_takes_leave
-    idle_connections_end_by_themselves
+    reads_on_lanes_continue_after_a_restart_of_the_server
+    reads_on_a_lane_are_repeated_if_the_server_closes_the_connection
+    reads_on_lanes_survive_the_servers_idle_timeout
     a_locked_table_stalls_its_own_readers_only
 }
 
@@ -237,7 +237,7 @@ fn a_server_that_stays_stopped_is_given_up(product: Product) {
 }
 
 /// Kills three connections at a time. A repeated read may be killed again, and is repeated three times at most.
-fn lanes_are_killed_again_and_again(product: Product) {
+fn reads_continue_while_lane_connections_are_killed_repeatedly(product: Product) {
     let Site { server, proxy } = site(product, 8);
     let mut root = server.root();
     let mut kills = 0;
@@ -265,7 +265,7 @@ fn lanes_are_killed_again_and_again(product: Product) {
 
 /// The server closes its connections in order. A repeated read may get the same error on its own connection, and then
 /// the proxy passes the server's error on.
-fn a_server_is_restarted(product: Product) {
+fn reads_on_lanes_continue_after_a_restart_of_the_server(product: Product) {
     let Site { mut server, proxy } = site(product, 12);
     let errors = Crowd::of(&proxy).read_while(all_read, |crowd| {
         for _ in 0..2 {
@@ -283,7 +283,7 @@ fn a_server_is_restarted(product: Product) {
 }
 
 /// Reads on a lane are repeated, whatever error the server sends before it closes the connection.
-fn a_server_takes_leave(product: Product) {
+fn reads_on_a_lane_are_repeated_if_the_server_closes_the_connection(product: Product) {
     let server = Server::lease(product);
     let relay = Relay::start(server.tcp());
     let site = Site::behind(server, relay.tcp(), 12, |settings| settings);
@@ -317,7 +317,7 @@ fn a_server_takes_leave(product: Product) {
     site.proxy.assert_sound();
 }
 
-fn idle_connections_end_by_themselves(product: Product) {
+fn reads_on_lanes_survive_the_servers_idle_timeout(product: Product) {
     // The timeout is longer than a busy machine stalls, because it applies to the readers' sessions as well.
     let server = Server::lease_set(product, &[("wait_timeout", "8")]);
     let site = Site::at(server, 12, |settings| {

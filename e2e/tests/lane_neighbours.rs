@@ -19,7 +19,7 @@ fn site(product: Product) -> Site {
 both! {
     a_session_with_endless_statements_does_not_starve_others_on_the_lane
     a_client_that_does_not_read_delays_no_other_session_on_the_lane
-    whose_client_leaves_is_killed
+    statements_on_a_lane_are_killed_when_their_clients_disconnect
     a_kill_of_a_waiting_statement_leaves_other_sessions_alone
     diagnostics_of_other_sessions_survive_statements_on_the_lane
     diagnostics_of_a_statement_on_a_lane_are_shown_to_its_own_session_only
@@ -149,7 +149,7 @@ fn resident(pid: u32) -> usize {
 
 /// The server ends the statement of a disconnected client, other clients continue, and no client gets the late reply.
 /// That holds for all statements in a lane's queue: the server begins the next one when it has ended the one before.
-fn whose_client_leaves_is_killed(product: Product) {
+fn statements_on_a_lane_are_killed_when_their_clients_disconnect(product: Product) {
     let site = site(product);
     let mut others: Vec<_> = (0..4).map(|_| site.client()).collect();
     let mut holder = hold(&site);

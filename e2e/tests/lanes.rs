@@ -157,18 +157,18 @@ pub(crate) fn answered(client: &mut RawConn, id: u32) {
 }
 
 both! {
-    each_has_its_own_reply
+    each_session_on_a_lane_gets_its_own_replies
     executions_of_prepared_statements_use_lanes
     diagnostics_of_an_execution_on_a_lane_are_available
     diagnostics_of_a_read_on_a_lane_are_available
     a_kill_of_a_statement_on_a_lane_leaves_other_sessions_alone
     a_lane_that_breaks_costs_no_read
     statements_that_must_not_be_repeated_do_not_use_lanes
-    lanes_may_be_off
+    a_reload_can_switch_lanes_on
 }
 
 /// Many sessions at once. Some of them change their state, write, prepare statements, or disconnect in the middle.
-fn each_has_its_own_reply(product: Product) {
+fn each_session_on_a_lane_gets_its_own_replies(product: Product) {
     let site = Site::start(product, 6);
     site.teach();
     until_ridden(&site, 500, || {
@@ -519,7 +519,7 @@ fn statements_that_must_not_be_repeated_do_not_use_lanes(product: Product) {
     );
 }
 
-fn lanes_may_be_off(product: Product) {
+fn a_reload_can_switch_lanes_on(product: Product) {
     let server = Server::lease(product);
     let settings = Settings::pooled(&server, 4)
         .set("accounts.explain", true)

@@ -255,11 +255,11 @@ fn administer(options: &[&str]) {
 }
 
 #[test]
-fn libraries_administer() {
+fn client_libraries_work_on_the_admin_port() {
     administer(&[]);
 }
 
 #[test]
-fn libraries_administer_over_tls() {
+fn client_libraries_work_on_the_admin_port_over_tls() {
     administer(&["--tls"]);
 }

@@ -160,7 +160,7 @@ fn a_check_prints_every_fault_with_its_line() {
 }
 
 #[test]
-fn an_address_in_use_is_named() {
+fn the_start_fails_with_the_address_that_is_in_use() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let listen = format!("--listen={address}");

@@ -109,17 +109,17 @@ fn assert_changed(reply: &Reply) {
 }
 
 both! {
-    the_first_write_goes_to_the_primary_and_all_that_follows
+    an_optimistic_transaction_moves_to_the_primary_with_its_first_write
     a_transaction_that_only_reads_ends_on_its_replica
     a_read_that_has_become_stale_gives_error_1213
-    a_replica_that_is_behind_is_found_out
-    clients_of_every_kind_continue
+    a_first_write_fails_only_if_the_replicas_rows_were_stale
+    optimistic_transactions_work_with_compression_and_without_deprecate_eof
     prepared_reads_are_repeated_too
     statements_that_are_no_plain_reads_run_at_the_primary
     diagnostics_of_a_read_are_available
 }
 
-fn the_first_write_goes_to_the_primary_and_all_that_follows(product: Product) {
+fn an_optimistic_transaction_moves_to_the_primary_with_its_first_write(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     begin(&mut client);
@@ -206,7 +206,7 @@ fn a_read_that_has_become_stale_gives_error_1213(product: Product) {
     assert_eq!(made.error().unwrap().code, 1146);
 }
 
-fn a_replica_that_is_behind_is_found_out(product: Product) {
+fn a_first_write_fails_only_if_the_replicas_rows_were_stale(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     for replica in 0..2 {
@@ -240,7 +240,7 @@ fn a_replica_that_is_behind_is_found_out(product: Product) {
     assert_eq!(root.value("SELECT name FROM d.seen WHERE n = 3"), "y");
 }
 
-fn clients_of_every_kind_continue(product: Product) {
+fn optimistic_transactions_work_with_compression_and_without_deprecate_eof(product: Product) {
     let site = Site::start(product, |settings| settings);
     let logins = || {
         [

@@ -47,7 +47,7 @@ both! {
     rules_route_statements
     hints_route_statements
     sessions_keep_their_connection_by_rule
-    each_match_is_looked_at
+    each_match_setting_of_a_rule_is_evaluated
     statements_are_mirrored_in_order
     a_session_may_go_to_another_cluster_for_a_statement
 }
@@ -249,7 +249,7 @@ fn sessions_keep_their_connection_by_rule(product: Product) {
 }
 
 /// Each rule answers with its name, or does not match, and the server answers.
-fn each_match_is_looked_at(product: Product) {
+fn each_match_setting_of_a_rule_is_evaluated(product: Product) {
     let rules: [(&str, &[(&str, &str)]); 12] = [
         ("user", &[("user", "\"app\""), ("tag", "\"user\"")]),
         ("nobody", &[("user", "\"!app\"")]),

@@ -24,8 +24,8 @@ both! {
     a_past_schema_can_be_printed
     the_work_of_gh_ost_is_one_change
     the_work_of_pt_online_schema_change_is_one_change
-    passwords_are_nowhere
-    objects_that_were_there_before_are_known
+    neither_schema_history_nor_log_contains_a_password_or_hash
+    the_history_has_objects_that_existed_before_its_start
     compressed_logs_are_followed
     a_server_is_followed_over_tls
 }
@@ -458,7 +458,7 @@ fn the_work_of_pt_online_schema_change_is_one_change(product: Product) {
     assert_eq!(present, [["table", "last_one", "0"], ["table", "t", "1"]]);
 }
 
-fn passwords_are_nowhere(product: Product) {
+fn neither_schema_history_nor_log_contains_a_password_or_hash(product: Product) {
     let server = start(product);
     let following = Following::start(&server, &[]);
     run(
@@ -498,7 +498,7 @@ fn passwords_are_nowhere(product: Product) {
     assert!(!following.proxy.log().contains("jane47"));
 }
 
-fn objects_that_were_there_before_are_known(product: Product) {
+fn the_history_has_objects_that_existed_before_its_start(product: Product) {
     let server = start(product);
     run(
         &server,

@@ -58,21 +58,21 @@ const WHO: &str = "SELECT name FROM d.whoami";
 
 both! {
     reads_go_to_replicas_and_all_else_to_the_primary
-    whoever_has_written_sees_it
+    a_client_reads_its_own_writes_although_the_replicas_lag
     a_replica_that_catches_up_in_time_is_waited_for
-    a_read_that_may_not_fall_back_learns_what_it_waits_for
+    a_read_after_a_failed_write_waits_for_its_rows_at_a_replica
     a_write_is_seen_by_whoever_is_given_its_gtid
-    the_proxy_tells_where_a_statement_would_go
-    tables_of_the_server_are_known_by_the_sessions_schema
-    what_holds_a_session_is_not_done_at_a_replica
-    plans_of_writes_are_made_where_writes_are
-    what_ends_a_reading_transaction_unasked_leaves_its_replica
-    functions_that_are_said_to_read_are_read_at_replicas
-    warnings_of_a_write_outlast_what_others_read_where_one_has_read
+    explain_route_names_the_role_and_the_reason_for_a_statement
+    unqualified_system_tables_are_recognised_by_the_sessions_schema
+    statements_that_pin_a_session_run_at_the_primary
+    explain_of_a_write_runs_at_the_primary
+    statements_with_an_implicit_commit_end_a_read_only_transaction_on_a_replica
+    stored_functions_listed_as_reading_run_at_replicas
+    warnings_of_a_write_survive_reads_of_other_sessions_at_the_replicas
 }
 
 /// The session has used the replicas' connections before the other session does.
-fn warnings_of_a_write_outlast_what_others_read_where_one_has_read(product: Product) {
+fn warnings_of_a_write_survive_reads_of_other_sessions_at_the_replicas(product: Product) {
     let site = Site::start(product, |settings| settings);
     let (mut client, mut other) = (site.client(), site.client());
     for _ in 0..4 {
@@ -88,7 +88,7 @@ fn warnings_of_a_write_outlast_what_others_read_where_one_has_read(product: Prod
 }
 
 /// A SELECT with a stored function may write, unless a setting lists the function as reading.
-fn functions_that_are_said_to_read_are_read_at_replicas(product: Product) {
+fn stored_functions_listed_as_reading_run_at_replicas(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.functions_that_read", &["d.who_reads"][..])
     });
@@ -111,7 +111,7 @@ fn functions_that_are_said_to_read_are_read_at_replicas(product: Product) {
 
 /// Servers commit implicitly before DDL and BEGIN. That also ends a read-only transaction on a replica, and writes
 /// after it go to the primary.
-fn what_ends_a_reading_transaction_unasked_leaves_its_replica(product: Product) {
+fn statements_with_an_implicit_commit_end_a_read_only_transaction_on_a_replica(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     let begin = |client: &mut RawConn| {
@@ -147,7 +147,7 @@ fn what_ends_a_reading_transaction_unasked_leaves_its_replica(product: Product) 
 
 /// A role, and variables that belong to their connection, pin the session. The pinned connection must be the primary's,
 /// which accepts the session's writes.
-fn what_holds_a_session_is_not_done_at_a_replica(product: Product) {
+fn statements_that_pin_a_session_run_at_the_primary(product: Product) {
     let site = Site::start(product, |settings| settings);
     for holding in [
         "SET ROLE NONE",
@@ -164,7 +164,7 @@ fn what_holds_a_session_is_not_done_at_a_replica(product: Product) {
 }
 
 /// An ERR packet does not have the position of the write that the failed statement left.
-fn a_read_that_may_not_fall_back_learns_what_it_waits_for(product: Product) {
+fn a_read_after_a_failed_write_waits_for_its_rows_at_a_replica(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.fallback", "error")
     });
@@ -179,7 +179,7 @@ fn a_read_that_may_not_fall_back_learns_what_it_waits_for(product: Product) {
     }
 }
 
-fn plans_of_writes_are_made_where_writes_are(product: Product) {
+fn explain_of_a_write_runs_at_the_primary(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     for planned in [
@@ -256,7 +256,7 @@ fn hold_back(site: &Site) {
     });
 }
 
-fn whoever_has_written_sees_it(product: Product) {
+fn a_client_reads_its_own_writes_although_the_replicas_lag(product: Product) {
     let site = Site::start(product, |settings| {
         settings.set("balance.timeout_consistency", "50ms")
     });
@@ -337,7 +337,7 @@ fn a_write_is_seen_by_whoever_is_given_its_gtid(product: Product) {
     assert_eq!(value(&client.execute(&execute)), "x1");
 }
 
-fn tables_of_the_server_are_known_by_the_sessions_schema(product: Product) {
+fn unqualified_system_tables_are_recognised_by_the_sessions_schema(product: Product) {
     let site = Site::start(product, |settings| settings);
     let mut client = site.client();
     let who = client.value("SELECT @@server_id");
@@ -362,7 +362,7 @@ fn tables_of_the_server_are_known_by_the_sessions_schema(product: Product) {
     assert_eq!(other.value(tables), "0");
 }
 
-fn the_proxy_tells_where_a_statement_would_go(product: Product) {
+fn explain_route_names_the_role_and_the_reason_for_a_statement(product: Product) {
     let site = Site::start(product, |settings| {
         settings
             .set("accounts.explain", true)

@@ -25,11 +25,11 @@ fn fail(proxy: &Proxy, user: &str) {
 }
 
 both! {
-    a_host_whose_logins_fail_in_a_row_is_blocked_until_that_is_lifted
-    a_transparent_session_is_blocked_as_well
+    a_host_with_repeated_failed_logins_is_blocked_until_flush_hosts
+    failed_logins_of_transparent_sessions_block_their_host
 }
 
-fn a_host_whose_logins_fail_in_a_row_is_blocked_until_that_is_lifted(product: Product) {
+fn a_host_with_repeated_failed_logins_is_blocked_until_flush_hosts(product: Product) {
     let port = free_port();
     let settings = settings(product)
         .set("accounts.delay_failures", false)
@@ -66,7 +66,7 @@ fn a_host_whose_logins_fail_in_a_row_is_blocked_until_that_is_lifted(product: Pr
     assert!(root.command(command::PING, b"").error().is_none());
 }
 
-fn a_transparent_session_is_blocked_as_well(product: Product) {
+fn failed_logins_of_transparent_sessions_block_their_host(product: Product) {
     let settings = Settings::in_front_of([Server::shared(product)])
         .set("workers", 1)
         .set("limits.connect_errors_max", 2);

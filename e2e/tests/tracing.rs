@@ -9,8 +9,8 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 
 both! {
-    a_statement_is_four_spans
-    traces_of_others_are_followed
+    a_statement_gives_one_span_with_three_child_spans
+    a_sampled_traceparent_of_the_client_continues_its_trace
 }
 
 const SCHEMA: &str = "traced";
@@ -78,7 +78,7 @@ fn statements(spans: &[Span]) -> Vec<(&Span, Vec<&Span>)> {
     wholes.map(|whole| (whole, within(whole))).collect()
 }
 
-fn a_statement_is_four_spans(product: Product) {
+fn a_statement_gives_one_span_with_three_child_spans(product: Product) {
     let collector = Collector::start();
     let site = Site::start(product, &collector.endpoint(), |settings| settings);
     let mut client = site.client();
@@ -175,7 +175,7 @@ fn parent(span: &str, flags: &str) -> String {
     format!("00-{TRACE}-{span}-{flags}")
 }
 
-fn traces_of_others_are_followed(product: Product) {
+fn a_sampled_traceparent_of_the_client_continues_its_trace(product: Product) {
     let collector = Collector::start();
     let site = Site::start(product, &collector.endpoint(), |settings| {
         settings.set("tracing.sample_one_in", 0)

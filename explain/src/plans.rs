@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_asked_as_they_can_answer() {
+    fn the_explain_syntax_follows_the_server_version() {
         for (server, head, explains) in [
             (Server::MySql(50_541), "EXPLAIN ", false),
             (Server::MySql(50_744), "EXPLAIN FORMAT=TRADITIONAL ", true),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 #[test]
-fn no_input_that_is_known_is_a_find() {
+fn fuzz_targets_accept_all_known_inputs() {
     for (name, target, seeds) in fuzz::TARGETS {
         let mut inputs = seeds();
         assert!(!inputs.is_empty(), "{name} has no seeds");
@@ -22,7 +22,7 @@ fn no_input_that_is_known_is_a_find() {
 }
 
 #[test]
-fn no_form_passes_in_any_wrapping_or_in_one_within_another() {
+fn rules_refuse_each_statement_form_in_one_and_in_two_wrappings() {
     for number in 0..1024_u16 {
         let [low, high] = number.to_le_bytes();
         for server in 0..3 {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_corrected_is_believed() {
+    fn small_clock_corrections_are_applied_to_history_rows() {
         let told = times(&mut begun(None), &[(5060, 67), (5125, 127), (5100, 187)]);
         assert_eq!(told, [5060, 5125, 5100]);
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_long_ago_have_their_time_from_a_start_on() {
+    fn old_history_rows_are_kept_for_their_time_after_a_start() {
         let mut age = begun(Some(100));
         assert_eq!(times(&mut age, &[(5060, 67), (5960, 967)]), [160, 1060]);
         assert_eq!(times(&mut age, &[(6130, 1137)]), [6130]);

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_go() {
+    fn the_event_list_drops_its_oldest_events() {
         let events = Events::new(Clock::new(Instant::now, || SystemTime::UNIX_EPOCH));
         for number in 0..EVENTS_MAX + 5 {
             events.note(EventKind::Change, "x", number.to_string(), Some("me"));

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_look_tells_nothing_and_an_interval_that_was_not_written_comes_with_the_next() {
+    fn load_rows_begin_at_the_second_reading_and_include_unwritten_intervals() {
         let mut recorder = LoadRecorder::new(100);
         let at = |wall: i64| Now {
             wall,

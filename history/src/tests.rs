@@ -191,7 +191,7 @@ fn the_oldest_rows_go_by_age_and_for_room() {
 }
 
 #[test]
-fn a_clock_that_jumps_ahead_costs_nothing_that_was_written() {
+fn a_clock_jump_deletes_no_history_rows() {
     let config = config(None);
     let mut recorder = started_recorder();
     let ahead = |time: i64| Now {

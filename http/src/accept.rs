@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_without_a_place_is_waited_for_shortly_and_asks_once() {
+    async fn a_connection_above_the_limit_gets_one_request_in_a_short_time() {
         let (waited, _) = served(b"GET / HT", Room::Health).await;
         assert!(waited < 2 * TIMEOUT_CHECK, "{waited:?}");
         let request = b"GET /api HTTP/1.1\r\nhost: localhost\r\n\r\n";

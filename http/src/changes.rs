@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_that_comes_again_says_where_it_was() {
+    fn a_reconnecting_browser_sends_the_id_of_its_last_event() {
         let mut headers = HeaderMap::new();
         assert_eq!(last_event(&headers), None);
         assert!(!accepts_event_stream(&headers));

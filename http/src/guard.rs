@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_has_few_names() {
+    fn only_loopback_and_configured_host_names_are_local() {
         let names = ["Proxy.Example".to_owned()];
         for host in [
             "localhost",

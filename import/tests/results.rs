@@ -336,7 +336,7 @@ fn filters_of_maxscale_become_rules_of_their_listeners() {
 }
 
 #[test]
-fn standby_servers_of_haproxy_stand_by() {
+fn backup_servers_of_haproxy_become_later_backends_in_ordered_balancing() {
     let config = loaded(&named(Product::Haproxy, "02"));
     assert_eq!(config.balance.policy, BalancePolicy::Ordered);
     let names: Vec<_> = config.backends.iter().map(|it| it.name.as_str()).collect();

@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_begin_anew_behind_the_greatest() {
+    fn kafka_sequence_numbers_wrap_to_0_after_the_maximum() {
         assert_eq!(behind(0, 3), 3);
         assert_eq!(behind(i32::MAX - 1, 1), i32::MAX);
         assert_eq!(behind(i32::MAX, 1), 0);

@@ -94,7 +94,7 @@ mod tests {
     use super::host;
 
     #[test]
-    fn certificates_are_for_the_host_alone() {
+    fn the_tls_server_name_of_a_broker_omits_the_port() {
         assert_eq!(host("kafka.example.com:9092"), "kafka.example.com");
         assert_eq!(host("10.0.0.1:9092"), "10.0.0.1");
         assert_eq!(host("[::1]:9092"), "::1");

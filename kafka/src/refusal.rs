@@ -24,8 +24,10 @@ impl Refusal {
 
     /// Whether the same request may succeed soon: another broker leads the topic, or a replica has to catch up.
     pub(crate) fn may_pass(&self) -> bool {
-        matches!(self.code, 3 | 5 | 6 | 7 | 13..=16 | 19 | 20 | 56 | 74 | 75 | 89)
-            || self.wants_new_producer()
+        matches!(
+            self.code,
+            3 | 5 | 6 | 7 | 13..=16 | 19 | 20 | 56 | 74 | 75 | 89
+        ) || self.wants_new_producer()
     }
 
     /// Whether the broker no longer knows the producer id, or lacks one of its batches.

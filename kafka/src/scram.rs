@@ -198,7 +198,7 @@ mod tests {
 
     /// RFC 7677, section 3.
     #[test]
-    fn the_exchange_of_the_rfc_is_the_same_here() {
+    fn the_scram_exchange_equals_that_of_rfc_7677() {
         let exchange = exchange();
         assert_eq!(exchange.first(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         let (last, expected) = exchange.answer(FIRST.as_bytes()).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_part_fields_are_written_otherwise_in_names() {
+    fn scram_user_names_escape_equals_signs_and_commas() {
         let exchange = Scram::with_nonce(ScramHash::Sha512, "a=b,c", "", "n".to_owned());
         assert_eq!(exchange.first(), "n,,n=a=3Db=2Cc,r=n");
     }

@@ -89,7 +89,7 @@ fn a_deep_lane_gets_a_neighbour_and_statements_go_to_the_one_with_fewer() {
 }
 
 #[test]
-fn lanes_are_few_and_full_ones_take_nobody() {
+fn the_number_of_lanes_is_bounded_and_full_lanes_take_no_statement() {
     play(async {
         let mut scene = Scene::plain();
         let state = fresh(&scene);
@@ -138,7 +138,7 @@ fn a_session_in_another_schema_uses_no_lane_of_sessions_without_one() {
 }
 
 #[test]
-fn nobody_uses_a_lane_that_logged_in_before_a_grant() {
+fn no_statement_uses_a_lane_that_logged_in_before_a_grant() {
     play(async {
         let mut scene = Scene::plain();
         let state = fresh(&scene);
@@ -198,7 +198,7 @@ fn a_second_lane_is_wanted_from_the_depth_at_which_statements_are_as_cheap_as_ev
 }
 
 #[test]
-fn what_is_learned_of_a_digest_holds_for_its_values_and_for_one_backend() {
+fn digest_stats_are_shared_by_all_values_and_kept_per_backend() {
     play(async {
         let scene = Scene::plain();
         let digest = |text: &str| scene.lanes.digest(text.as_bytes(), Flags::default());

@@ -12,7 +12,7 @@ use route::{Backend, BackendId, Duty, Report, Role};
 use crate::support::{Scene, USUAL, name};
 
 #[test]
-fn a_lane_that_breaks_sends_those_elsewhere_whose_clients_have_had_nothing() {
+fn a_broken_lane_reroutes_statements_whose_clients_received_nothing() {
     play(async {
         let reply = result(1, 2);
         // The reply is cut in every place: after a header, after a payload, and within a packet.
@@ -44,7 +44,7 @@ fn a_lane_that_breaks_sends_those_elsewhere_whose_clients_have_had_nothing() {
 }
 
 #[test]
-fn an_error_fits_behind_what_a_client_has_had_when_its_lane_broke() {
+fn a_broken_lane_gives_the_sequence_id_for_an_error_after_a_partial_reply() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -66,7 +66,7 @@ fn an_error_fits_behind_what_a_client_has_had_when_its_lane_broke() {
 }
 
 #[test]
-fn a_server_that_says_goodbye_has_not_run_what_was_sent() {
+fn a_statement_refused_with_error_1053_runs_on_another_connection() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -107,7 +107,7 @@ fn bytes_that_are_no_reply_break_the_lane_and_reach_no_client() {
 }
 
 #[test]
-fn a_reply_that_nobody_has_asked_for_breaks_the_lane() {
+fn an_unrequested_reply_closes_the_lanes_connection() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -121,7 +121,7 @@ fn a_reply_that_nobody_has_asked_for_breaks_the_lane() {
 }
 
 #[test]
-fn a_statement_that_takes_long_keeps_nobody_waiting_behind_it() {
+fn statements_queued_behind_a_slow_one_leave_the_lane() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -150,7 +150,7 @@ fn a_statement_that_takes_long_keeps_nobody_waiting_behind_it() {
 }
 
 #[test]
-fn a_statement_that_takes_long_and_is_alone_is_left_alone() {
+fn a_slow_statement_alone_on_a_lane_is_not_killed() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -166,7 +166,7 @@ fn a_statement_that_takes_long_and_is_alone_is_left_alone() {
 }
 
 #[test]
-fn a_statement_that_runs_on_for_nobody_is_killed_and_its_connection_not_lent_again() {
+fn a_slow_statement_whose_session_left_is_killed_and_its_connection_closed() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -236,7 +236,7 @@ fn a_lane_to_a_backend_that_is_disabled_ends_at_once_and_its_statement_is_killed
 }
 
 #[test]
-fn an_isolated_lane_gives_its_backend_and_thread_and_takes_nobody() {
+fn an_isolated_lane_returns_its_thread_and_sends_its_queue_elsewhere() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;

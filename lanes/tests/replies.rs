@@ -47,7 +47,7 @@ fn statements_of_several_sessions_are_under_way_together_and_each_gets_its_own_r
 }
 
 #[test]
-fn replies_that_come_in_pieces_go_to_whom_they_belong() {
+fn replies_in_any_pieces_go_to_their_own_sessions() {
     play(async {
         let mut scene = Scene::plain();
         let (held, mut db) = scene.pool.open().await;
@@ -78,7 +78,7 @@ fn replies_that_come_in_pieces_go_to_whom_they_belong() {
 }
 
 #[test]
-fn what_comes_for_a_session_that_has_left_is_thrown_away() {
+fn replies_to_a_session_that_has_left_the_lane_are_discarded() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -104,7 +104,7 @@ fn what_comes_for_a_session_that_has_left_is_thrown_away() {
 }
 
 #[test]
-fn a_connection_is_lent_again_when_nobody_is_left_on_its_lane() {
+fn a_lane_without_statements_returns_its_connection_to_the_pool() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;
@@ -157,7 +157,7 @@ fn a_client_that_does_not_read_keeps_no_more_than_a_bound_of_its_reply_in_memory
 }
 
 #[test]
-fn a_statement_that_changes_the_connection_sends_those_behind_it_elsewhere() {
+fn statements_behind_one_that_changes_connection_state_leave_the_lane() {
     play(async {
         let mut scene = Scene::plain();
         let (lane, mut db) = scene.lane().await;

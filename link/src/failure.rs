@@ -591,7 +591,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_kind_has_its_row() {
+    fn every_failure_kind_has_the_expected_verdict() {
         for (kind, side, told, level) in ROWS {
             let verdict = kind.verdict();
             let number = verdict.client_error.map(|code| code.number);

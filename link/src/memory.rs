@@ -213,7 +213,7 @@ mod tests {
     const MUCH: usize = UNCOUNTED_BYTES + 1;
 
     #[test]
-    fn little_is_not_counted_and_much_is_until_it_is_gone() {
+    fn only_large_buffers_count_for_the_memory_budget_until_they_are_freed() {
         let budget = Arc::new(MemoryBudget::default());
         let share = MemoryShare::of(&budget);
         assert!(share.keep(Purpose::Command, UNCOUNTED_BYTES));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_more_is_too_much() {
+    fn only_growth_beyond_the_memory_budget_is_refused() {
         let budget = Arc::new(MemoryBudget::default());
         let [one, two] = [MemoryShare::of(&budget), MemoryShare::of(&budget)];
         assert!(one.keep(Purpose::Command, 9 * MUCH), "there is no bound");

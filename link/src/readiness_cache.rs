@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_listener_gets_every_event() {
+    async fn the_task_that_polled_last_gets_every_readiness_event() {
         let (mut far, near) = UnixStream::pair().unwrap();
         let mut transport = Transport::from(Socket::Unix(near));
         let counters: [Arc<Counter>; 2] = Default::default();

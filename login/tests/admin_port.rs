@@ -181,7 +181,7 @@ fn passwords_are_not_guessed_quickly_at_the_admin_port() {
 }
 
 #[test]
-fn what_is_no_command_is_told_from_a_client_that_is_gone() {
+fn malformed_admin_commands_get_an_error_and_a_disconnected_client_gets_none() {
     let cases: [(&[u8], Option<ErrorCode>); 5] = [
         (&[0x01, 0x00, 0x10, 0], Some(ErrorCode::PACKET_TOO_LARGE)),
         (b"\x01\0\0\x05\x0e", Some(ErrorCode::PACKETS_OUT_OF_ORDER)),
@@ -208,7 +208,7 @@ fn what_is_no_command_is_told_from_a_client_that_is_gone() {
 }
 
 #[test]
-fn an_admin_client_that_takes_nothing_does_not_hold_the_port_for_ever() {
+fn sending_to_an_admin_client_that_does_not_read_times_out() {
     play(async {
         let port = Port::open();
         let (mut admin, app) = port.logged_in().await;

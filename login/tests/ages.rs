@@ -42,7 +42,7 @@ fn check_of(user: &str) -> Report {
 }
 
 #[test]
-fn what_was_asked_for_within_a_second_is_not_asked_for_again() {
+fn an_account_learned_within_a_second_is_not_checked_again() {
     play(async {
         let environment = learned();
         sleep(SECOND / 2).await;
@@ -53,7 +53,7 @@ fn what_was_asked_for_within_a_second_is_not_asked_for_again() {
 }
 
 #[test]
-fn what_is_older_than_a_second_is_asked_for_and_used_meanwhile() {
+fn an_account_older_than_a_second_is_checked_and_used_without_waiting() {
     play(async {
         let environment = learned();
         sleep(SECOND * 3 / 2).await;
@@ -67,7 +67,7 @@ fn what_is_older_than_a_second_is_asked_for_and_used_meanwhile() {
 }
 
 #[test]
-fn what_is_older_than_two_seconds_is_waited_for() {
+fn a_login_waits_for_the_check_of_an_account_older_than_two_seconds() {
     play(async {
         let environment = learned();
         sleep(3 * SECOND).await;

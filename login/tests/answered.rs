@@ -82,7 +82,7 @@ fn with_conditions(conditions: Conditions) -> Accounts {
 const ACCESS_DENIED: &str = "Access denied for user 'app'@'10.0.9.9' (using password: YES)";
 
 #[test]
-fn who_knows_the_password_is_let_in_without_a_backend() {
+fn a_client_with_the_right_password_is_admitted_without_a_backend() {
     play(async {
         let environment = acquainted(accounts(&["app"]));
         let server = environment.serve(1);
@@ -184,7 +184,7 @@ fn a_client_of_another_plugin_is_asked_by_the_accounts_own() {
 }
 
 #[test]
-fn a_client_that_cannot_be_asked_by_the_accounts_plugin_is_told_so() {
+fn a_client_that_does_not_support_the_accounts_plugin_gets_an_error() {
     play(async {
         let empty = Verifier::Empty(Plugin::CachingSha2);
         let account = Account::new("app", auth::HostPattern::any(Dialect::MariaDb), vec![empty]);
@@ -246,7 +246,7 @@ fn a_client_that_leaves_while_it_is_asked_by_another_plugin_has_abandoned_its_lo
 }
 
 #[test]
-fn a_lock_is_told_to_nobody_who_does_not_know_the_password() {
+fn an_account_lock_is_reported_only_after_the_right_password() {
     play(async {
         let environment = acquainted(with_conditions(Conditions {
             locked: true,
@@ -272,7 +272,7 @@ fn the_right_password_from_another_network_is_refused_as_a_wrong_one() {
 }
 
 #[test]
-fn an_account_has_as_many_sessions_as_it_may_until_one_ends() {
+fn a_session_above_the_account_limit_is_refused_until_another_ends() {
     play(async {
         let environment = acquainted(with_conditions(Conditions {
             user_connections_max: Some(1),
@@ -378,7 +378,7 @@ fn a_user_that_only_a_backend_may_know_is_judged_there() {
 }
 
 #[test]
-fn a_client_is_not_passed_on_to_a_backend_that_lacks_what_it_was_promised() {
+fn a_client_is_not_relayed_to_a_backend_that_lacks_the_announced_capabilities() {
     play(async {
         let accounts = open_accounts([account("app")]);
         let environment = Environment::new(Config::default(), vec![backend(1)], accounts);
@@ -409,7 +409,7 @@ fn a_client_is_not_passed_on_to_a_backend_that_lacks_what_it_was_promised() {
 }
 
 #[test]
-fn an_account_with_a_script_is_not_passed_on_where_the_script_would_see_nothing() {
+fn a_login_to_an_account_with_a_script_fails_in_transparent_mode() {
     play(async {
         let scripted = Account {
             script: Some(vec!["audit.lua".into()]),
@@ -484,7 +484,7 @@ fn an_answer_about_an_account_that_comes_late_lets_a_refused_login_begin_anew() 
 }
 
 #[test]
-fn without_an_answer_about_an_account_what_is_known_of_it_holds() {
+fn the_known_password_stays_valid_if_the_account_check_gets_no_answer() {
     play(async {
         let environment = acquainted(learned_accounts("old"));
         tokio::time::sleep(Duration::from_secs(5)).await;

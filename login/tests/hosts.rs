@@ -51,7 +51,7 @@ fn a_host_is_blocked_after_so_many_failures_in_a_row_and_a_success_forgives() {
 }
 
 #[test]
-fn only_failures_that_are_the_clients_count_against_its_host() {
+fn only_login_failures_of_the_client_count_against_its_host() {
     let relayed = |kind, number| Failure::relaying(kind, "", err(number, "no"));
     let refused = |cause: &str| Failure::new(FailureKind::LoginRefused, cause);
     let cases = [
@@ -117,7 +117,7 @@ fn may_become(argument: &[u8], running: &[PathBuf]) -> Result<(), Failure> {
 }
 
 #[test]
-fn a_session_does_not_become_an_account_whose_script_would_see_nothing() {
+fn a_change_of_user_fails_if_the_session_does_not_run_the_new_users_script() {
     assert!(may_become(b"app\0\x01xshop\0", &[]).is_ok());
     let failure = may_become(b"audited\0\x01xshop\0", &[]).err().unwrap();
     assert_eq!(failure.kind, FailureKind::ScriptFailed);
@@ -126,7 +126,7 @@ fn a_session_does_not_become_an_account_whose_script_would_see_nothing() {
 }
 
 #[test]
-fn a_change_of_the_user_that_is_cut_off_anywhere_is_still_looked_at() {
+fn a_truncated_change_of_user_is_checked_once_the_user_name_is_complete() {
     let whole = b"audited\0\x01xshop\0";
     for cut in 0..whole.len() {
         let is_whole_name = cut >= "audited".len();

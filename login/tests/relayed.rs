@@ -309,14 +309,14 @@ fn a_login_packet_out_of_order_is_refused() {
 }
 
 #[test]
-fn a_proxy_header_that_is_not_trusted_is_named() {
+fn an_untrusted_proxy_header_gives_an_error_that_names_the_setting() {
     let failure = refused(Config::default(), b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n");
     let (_, text) = told(&failure);
     assert!(text.contains("proxy_protocol.trusted_networks"), "{text}");
 }
 
 #[test]
-fn a_client_of_the_protocol_before_4_1_is_told_in_its_own_form() {
+fn a_client_before_protocol_4_1_gets_an_error_without_sqlstate() {
     let failure = refused(Config::default(), &packet(1, b"\x05\x00\x00\x00\x01app\0"));
     assert_eq!(failure.kind, FailureKind::LoginMalformed);
     let ClientMessage::Relayed(payload) = failure.client_error else {
@@ -346,7 +346,7 @@ fn a_client_without_tls_is_refused_where_tls_is_required() {
 }
 
 #[test]
-fn nothing_of_a_user_that_may_not_pass_reaches_the_backend() {
+fn a_refused_user_sends_nothing_to_the_backend() {
     play(async {
         let environment = Environment::plain();
         let mut server = environment.serve(1);
@@ -526,7 +526,7 @@ proptest! {
 
     /// The backend receives the login as the proxy has parsed it, or nothing.
     #[test]
-    fn whatever_a_client_answers_is_passed_on_whole_or_refused(payload in answers()) {
+    fn any_login_answer_is_forwarded_whole_or_refused(payload in answers()) {
         play(async {
             let environment = Environment::plain();
             let mut server = environment.serve(1);

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_was_read_is_not_hurried() {
+    async fn a_request_that_was_read_has_no_time_limit_for_more_bytes() {
         let (near, mut far) = duplex(1 << 16);
         let mut patient = Patient::new(near, Vec::new());
         far.write_u8(b'x').await.unwrap();

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_bytes_come_twice() {
+    fn the_machines_entropy_does_not_repeat() {
         let entropy = entropy();
         assert_ne!(entropy.bytes::<32>(), entropy.bytes::<32>());
     }

@@ -273,7 +273,7 @@ async fn until(client: &mut BackendClient, question: &str) {
 }
 
 #[tokio::test]
-async fn a_load_shows_a_newcomer_something_of_everything_and_leaves_the_world_as_large_as_it_was() {
+async fn the_sandbox_load_fills_the_admin_tables_and_keeps_the_row_count() {
     let scratch = tempfile::tempdir().unwrap();
     let mut sandbox = Sandbox::start(&scratch.path().join("s"), 1, &["--load"]);
     let mut admin = sandbox.administrator().await;
@@ -315,7 +315,7 @@ async fn a_load_shows_a_newcomer_something_of_everything_and_leaves_the_world_as
 }
 
 #[tokio::test]
-async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statements() {
+async fn statements_of_the_first_mysql_proxy_article_give_its_listings() {
     let scratch = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&scratch.path().join("s"), 1, &[]);
     let mut admin = sandbox.administrator().await;
@@ -358,7 +358,7 @@ async fn the_listings_of_mysql_proxys_first_article_are_had_with_their_statement
 
 /// The statements are those of the article. The schema is a smaller `world`, whose texts are UTF-8.
 #[tokio::test]
-async fn the_index_usage_of_that_article_is_had_with_its_statements() {
+async fn statements_of_the_first_mysql_proxy_article_give_its_index_usage() {
     let scratch = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&scratch.path().join("s"), 1, &[]);
     let mut admin = sandbox.administrator().await;
@@ -393,7 +393,7 @@ async fn the_index_usage_of_that_article_is_had_with_its_statements() {
 }
 
 #[tokio::test]
-async fn the_profile_of_that_article_is_had_of_its_statement() {
+async fn the_statement_of_the_first_mysql_proxy_article_gives_its_profile() {
     let scratch = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&scratch.path().join("s"), 0, &[]);
     let mut admin = sandbox.administrator().await;

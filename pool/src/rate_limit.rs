@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_when_the_next_may_open() {
+    fn the_rate_limit_returns_the_time_of_the_next_allowed_opening() {
         let rate_limit = RateLimit::new(10, 1, Duration::ZERO);
         rate_limit.spend();
         assert_eq!(rate_limit.ready_at(0, Duration::ZERO), 100 * MS);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_have_nothing_are_forgotten() {
+    fn an_account_share_without_connections_or_bound_is_forgotten() {
         let mut shares = Shares::default();
         let (one, two) = (ShareId(1), ShareId(2));
         shares.take(Some(one));

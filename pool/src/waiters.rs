@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_to_come_is_the_first_to_go() {
+    fn waiters_leave_the_queue_in_order_of_arrival() {
         let mut waiters = four();
         let order: String = std::iter::from_fn(|| waiters.pop()).collect();
         assert_eq!(order, "abcd");

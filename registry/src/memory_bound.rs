@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_that_keeps_most_ends_and_no_second_one_for_the_same_bytes() {
+    fn only_the_session_with_the_most_memory_is_ended_to_make_room() {
         let budget = Arc::new(MemoryBudget::default());
         budget.set_bytes_max(5 * MUCH as u64);
         let all = sessions(&budget, &[MUCH, 3 * MUCH, 2 * MUCH]);

@@ -500,7 +500,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_withdrawn_wish_leaves_the_others() {
+    fn withdrawing_one_request_to_a_session_keeps_the_other_requests() {
         let control = SessionControl::default();
         control.ask(Ask::Drain);
         control.ask(Ask::BackendDown);
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_comes_is_no_sign_of_the_backend() {
+    fn a_client_command_does_not_reset_the_backends_silence() {
         let control = SessionControl::default();
         assert_eq!(control.unheard_seconds(9), None, "within its login");
         control.note(100, true);
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_session_between_exchanges_is_idle_and_only_one_within_waits() {
+    fn a_session_is_idle_between_exchanges_and_waiting_within_one() {
         let control = SessionControl::default();
         control.settle(BackendId(7));
         control.note(100, true);

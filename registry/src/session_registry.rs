@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_leads_to_its_session_until_that_ends() {
+    fn a_session_id_finds_its_session_until_the_session_ends() {
         let session_registry = Arc::new(SessionRegistry::default());
         let mut registration = session_registry.register(0);
         assert_eq!(session_registry.find(registration.id()), IdOwner::Nobody);

@@ -25,7 +25,7 @@ fn sequence_behind(packets: &[u8], length: usize) -> Option<u8> {
 }
 
 #[test]
-fn a_client_is_told_of_a_lost_backend_wherever_an_error_fits_behind_what_it_has_had() {
+fn a_lost_backend_gives_the_client_an_error_at_every_packet_boundary() {
     play(async {
         let world = World::plain();
         let reply = result(2, b"value");
@@ -67,7 +67,7 @@ fn a_client_is_told_of_a_lost_backend_wherever_an_error_fits_behind_what_it_has_
 }
 
 #[test]
-fn a_client_whose_thread_was_killed_at_a_server_that_goes_on_is_told_nothing() {
+fn a_client_whose_backend_thread_was_killed_is_closed_without_an_error() {
     play(async {
         let world = World::plain();
         let mut server = world.environment.serve(1);
@@ -238,7 +238,7 @@ pub async fn begin(app: &mut Peer, db: &mut Peer) {
 }
 
 #[test]
-fn a_server_that_hangs_is_given_up_within_a_statement_and_kept_between_two() {
+fn a_hanging_server_ends_a_session_only_while_a_statement_runs() {
     play(async {
         let world = World::plain();
         world.environment.network.fall_silent(address(1).into());

@@ -135,7 +135,7 @@ fn a_transaction_that_was_idle_for_too_long_is_told_behind_the_clients_next_comm
 }
 
 #[test]
-fn a_statement_that_runs_is_no_idle_transaction() {
+fn idle_timeouts_do_not_apply_while_a_statement_runs() {
     play(async {
         let world = World::plain();
         let ended = around(&world, greeting(THREAD_ID), async |mut it: Scene<'_>| {
@@ -156,7 +156,7 @@ fn a_statement_that_runs_is_no_idle_transaction() {
 }
 
 #[test]
-fn an_idle_session_is_told_of_its_end_only_where_its_server_would_tell_it() {
+fn an_idle_timeout_sends_an_error_only_from_mysql_8_0_24_on() {
     for (version, is_told) in [
         ("5.5.5-10.11.14-MariaDB", false),
         ("8.0.23", false),
@@ -232,7 +232,7 @@ fn sessions_of_a_disabled_backend_end_with_what_became_of_their_statement() {
 }
 
 #[test]
-fn a_session_that_is_asked_nothing_goes_on_when_another_one_ends() {
+fn killing_one_session_leaves_another_running() {
     play(async {
         let world = World::plain();
         let (one, other) = (world.stage(), world.stage());

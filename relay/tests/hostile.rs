@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn a_backend_gets_of_its_client_what_that_has_sent_and_nothing_else(sent in packets()) {
+    fn the_backend_receives_only_bytes_that_the_client_sent(sent in packets()) {
         play(async {
             let world = World::plain();
             let stage = world.stage();
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn a_client_gets_what_its_backend_has_sent_and_an_error_behind_it_at_most(sent in packets()) {
+    fn the_client_receives_only_the_backends_bytes_and_at_most_one_error(sent in packets()) {
         play(async {
             let world = World::plain();
             let stage = world.stage();

@@ -134,7 +134,7 @@ fn a_session_that_prepares_without_an_end_is_remembered_up_to_a_bound() {
 }
 
 #[test]
-fn statements_of_relayed_sessions_are_not_read_unless_that_is_wanted() {
+fn statements_of_relayed_sessions_are_counted_only_if_configured() {
     play(async {
         let world = world(false);
         around(&world, async |app: &mut Peer, db: &mut Peer| {

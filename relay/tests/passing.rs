@@ -151,7 +151,7 @@ fn a_client_that_has_closed_its_sending_side_still_gets_its_whole_reply() {
 }
 
 #[test]
-fn what_was_read_ahead_at_the_login_is_the_first_to_pass() {
+fn bytes_read_ahead_during_the_login_are_relayed_first() {
     play(async {
         let world = World::plain();
         let registered = world.register();

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_until_a_stream_has_lasted() {
+    fn reconnect_waits_grow_until_a_stream_has_lasted_long_enough() {
         let mut displacements = Displacements::default();
         let mut wait = |lasted| displacements.wait(Duration::from_secs(lasted)).as_secs();
         let waits: Vec<_> = (0..7).map(|_| wait(100)).collect();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_renames_of_both_tools_are_the_change() {
+    fn the_cut_over_rename_of_an_online_schema_change_is_recognized() {
         let change = describe("RENAME TABLE", &["t", "_t_del", "_t_gho"]);
         assert_eq!(
             change,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_a_helper_table_are_steps() {
+    fn changes_of_a_gh_ost_table_are_steps_of_an_online_schema_change() {
         let step = Some((OnlineChangeStep::Step(Tool::GhOst), "t".to_owned()));
         assert_eq!(describe("CREATE TABLE", &["_t_gho"]), step);
         assert_eq!(describe("ALTER TABLE", &["_t_gho"]), step);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_place_that_is_whole_is_acknowledged_once() {
+    async fn semi_sync_acknowledges_the_last_complete_transaction_once() {
         let (near, mut far) = duplex(1 << 10);
         let (_client, writer) = BackendClient::over(near, "9.7.0").with_writer();
         let mut acknowledger = Acknowledger::new(writer);

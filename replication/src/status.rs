@@ -282,7 +282,10 @@ mod tests {
         for now in times {
             counted.count(100, *now);
         }
-        [counted.view.events_per_second, counted.view.bytes_per_second]
+        [
+            counted.view.events_per_second,
+            counted.view.bytes_per_second,
+        ]
     }
 
     #[test]

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn spread_throws_meet_every_tenth_of_the_range_in_every_twenty() {
+    fn twenty_spread_draws_cover_every_tenth_of_the_range() {
         let mut dice = Dice::new(7);
         for _ in 0..50 {
             let mut seen = [0u32; 10];

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_without_a_log_is_its_sentence() {
+    fn a_sandbox_fault_without_a_log_file_prints_its_message_only() {
         let fault = Fault::new("no server").with_log(Path::new("/does/not/exist"));
         assert_eq!(fault.to_string(), "no server");
     }

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn advice_is_in_the_systems_own_words() {
+    fn installation_advice_names_the_systems_package_manager() {
         let rocky = "NAME=\"Rocky Linux\"\nID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n";
         assert_eq!(
             advice(rocky),

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_can_be_done_is_done_as_often_as_it_should() {
+    fn the_sandbox_load_chooses_each_action_by_its_share() {
         let mut dice = Dice::new(7);
         let mut counts = SHARES.map(|_| 0_u64);
         for _ in 0..100_000 {

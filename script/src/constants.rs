@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_is_there_twice() {
+    fn names_of_script_constants_are_unique() {
         let all = CONSTANTS.iter().chain(&SUPERSET).map(|(name, _)| name);
         let names: std::collections::BTreeSet<_> = all.collect();
         assert_eq!(names.len(), CONSTANTS.len() + SUPERSET.len());

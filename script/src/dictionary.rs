@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_come_and_go() {
+    fn shared_dictionary_entries_can_be_set_increased_and_deleted() {
         let (lua, dictionary) = lua(1 << 20);
         let run = |text: &str| lua.load(text).exec().unwrap();
         run("shared:set('a', 'x') assert(shared:get('a') == 'x')");
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_make_room() {
+    fn a_full_shared_dictionary_evicts_its_oldest_entries() {
         let (lua, dictionary) = lua(1000);
         lua.load("for i = 1, 100 do shared:set(i, 'x') end")
             .exec()

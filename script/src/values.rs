@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_come_back_as_they_were() {
+    fn dates_and_times_round_trip_through_lua() {
         let date = form(ColumnType::DATE, false);
         assert_eq!(both_ways(date, &[4, 0xea, 0x07, 11, 22]), "2026-11-22");
         let moment = form(ColumnType::DATETIME, false);

@@ -61,7 +61,7 @@ fn run(file: &Path) -> Result<(), String> {
 }
 
 #[test]
-fn every_script_holds() {
+fn every_lua_test_script_passes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let files = fs::read_dir(folder)
         .unwrap()

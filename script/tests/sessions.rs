@@ -311,7 +311,7 @@ fn answer_of(stage: &Stage, body: &str) -> String {
 }
 
 #[test]
-fn a_code_is_cut_to_its_sixteen_bits() {
+fn an_error_code_of_a_script_is_truncated_to_16_bits() {
     for (code, wanted) in [
         ("70000", 4464_u16),
         ("-1", 65535),

@@ -211,7 +211,7 @@ fn a_deep_stack_has_its_first_and_last_calls() {
 }
 
 #[test]
-fn nothing_has_called_a_hook() {
+fn the_lua_stack_ends_at_the_hook() {
     let told = told(
         "
         local function helper() return debug.getinfo(2, 'nSl'), debug.getinfo(3), (pcall(setfenv, 4, {})) end
@@ -227,7 +227,7 @@ fn nothing_has_called_a_hook() {
 
 /// The location in the message of `error` for each level.
 #[test]
-fn errors_tell_places_in_scripts_only() {
+fn lua_error_messages_have_locations_in_scripts_only() {
     let told = told(
         "
         local function check(level) error('x', level) end

@@ -36,7 +36,7 @@ fn a_backend_that_a_script_has_put_down_is_not_used_until_it_is_back() {
 }
 
 #[test]
-fn a_choice_that_is_taken_holds_once() {
+fn a_backend_that_a_script_chooses_is_used_once() {
     let mut route = at_three();
     assert_eq!(route.take(), Some(HERE));
     assert_eq!(route.take(), None);
@@ -102,7 +102,7 @@ fn a_mirror_that_is_too_slow_is_given_no_more_bytes_than_a_bound() {
 }
 
 #[test]
-fn a_mirror_that_has_broken_off_is_none() {
+fn an_ended_mirror_session_receives_no_statements() {
     let (session, statements) = shadow(2);
     assert!(session.is_in(ClusterId(0)) && !session.is_in(ClusterId(1)));
     session.kill();

@@ -228,7 +228,7 @@ impl Dialogue {
 }
 
 #[test]
-fn each_real_reply_ends_where_it_ends() {
+fn the_end_of_each_captured_reply_is_found() {
     let all = |pieces: usize| {
         let played = dialogues()
             .iter()

@@ -44,7 +44,7 @@ fn with(flags: &[StatusFlags]) -> StatusFlags {
 }
 
 #[test]
-fn flags_of_one_reply_are_not_told_with_the_next() {
+fn status_flags_of_one_reply_are_not_kept_for_the_next() {
     let mut client = client();
     let lasting = with(&[StatusFlags::AUTOCOMMIT, StatusFlags::IN_TRANS]);
     let of_reply = with(&[
@@ -67,7 +67,7 @@ fn the_end_of_a_transaction_leaves_the_other_flags() {
 }
 
 #[test]
-fn what_was_read_ahead_of_a_session_is_its_first_command() {
+fn bytes_read_ahead_at_login_are_kept_as_the_first_command() {
     play(async {
         let (transport, _app) = ends();
         let mut client = client();

@@ -115,7 +115,7 @@ fn a_session_beside_another_is_the_same_account_under_another_id() {
 }
 
 #[test]
-fn what_one_session_changes_of_its_connections_holds_for_no_other() {
+fn connection_settings_of_one_session_do_not_change_another() {
     play(async {
         let environment = Environment::plain();
         let mut one = session(&environment, "app");

@@ -83,7 +83,7 @@ fn two_runs_of_a_seed_are_the_same() {
 }
 
 #[test]
-fn another_seed_is_another_world() {
+fn worlds_of_different_seeds_differ() {
     let [one, other] = [7, 8].map(|seed| run_traced(WorldKind::Calm, seed, 100));
     assert_ne!(one.digest, other.digest);
 }
@@ -115,7 +115,7 @@ mod found {
 
     /// The proxy applied `pool.waiters_max` to each kind of connection of an account, and not to the account.
     #[test]
-    fn only_so_many_sessions_of_an_account_wait() {
+    fn waiters_max_limits_all_connection_kinds_of_an_account_together() {
         hold(WorldKind::Links, 3, 1200);
     }
 

@@ -89,7 +89,7 @@ mod tests {
     use crate::{Flags, facts};
 
     #[test]
-    fn a_doubted_read_may_do_anything_in_each_of_its_parts() {
+    fn a_doubt_makes_each_statement_of_a_read_unsure_with_all_effects() {
         let mut facts = facts(b"SELECT a FROM v; SELECT b FROM t", Flags::default());
         assert!(!facts.is_doubted());
         facts.doubt(Marks::NAMES_WRITER);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubted_write_stays_a_write() {
+    fn a_doubt_leaves_the_access_of_a_write_unchanged() {
         let mut facts = facts(b"INSERT INTO t VALUES (1)", Flags::default());
         facts.doubt(Marks::NAMES_WRITER);
         assert_eq!(facts.access, Access::Write);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_end_are_zeros() {
+    fn bytes_after_the_end_of_a_text_read_as_zeros() {
         assert_eq!(eight_at(b"xab", 1), u64::from(b'a') | u64::from(b'b') << 8);
         assert_eq!((eight_at(b"", 0), eight_at(b"a", 2)), (0, 0));
         assert_eq!(eight_at(b"x12345678", 1), u64::from_le_bytes(*b"12345678"));

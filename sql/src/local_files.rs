@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_found_where_a_text_names_them() {
+    fn files_of_load_data_local_are_found_in_statements() {
         for (text, expected) in [
             (
                 "LOAD DATA LOCAL INFILE 'a.csv' INTO TABLE t",
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_the_one_that_was_named() {
+    fn a_requested_local_file_must_equal_the_named_file() {
         assert!(is_same_file(b"/tmp/a", b"/tmp/a"));
         assert!(!is_same_file(b"/tmp/a", b"/etc/passwd"));
         assert!(is_same_file(b"/tmp/\xe9", "/tmp/é".as_bytes()));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn each_goes_up_to_the_last_that_asks() {
+    fn a_multi_statement_is_split_up_to_its_last_diagnostics_statement() {
         let asks = "SELECT 1; SHOW WARNINGS ;  SELECT 2; SELECT 3;";
         assert_eq!(
             parts(asks),

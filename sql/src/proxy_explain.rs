@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_ask_the_proxy_and_nothing_else_does() {
+    fn only_explain_session_and_explain_route_go_to_the_proxy() {
         for text in [
             "EXPLAIN SESSION",
             "explain session;",

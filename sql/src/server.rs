@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_gate_as_on_the_servers() {
+    fn versioned_comments_are_code_for_the_same_servers() {
         let mysql = Server::MySql(80_036);
         let mariadb = Server::MariaDb(101_108);
         for (version, for_mariadb, unknown, of_mysql, of_mariadb) in [

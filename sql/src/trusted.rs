@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_as_unsure_as_before() {
+    fn trusted_functions_do_not_make_other_statements_reads() {
         for (text, access) in [
             ("SELECT rate(a), other(b) FROM t", Access::Unsure),
             ("SELECT price(a) FROM t", Access::Unsure),

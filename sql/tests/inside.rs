@@ -33,7 +33,7 @@ fn described(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_plain_statement_has_nothing_inside() {
+fn a_plain_statement_contains_no_other_statement() {
     for text in [
         "SELECT 1",
         "SELECT * FROM a, b;",
@@ -67,7 +67,7 @@ fn statements_are_found_with_the_schema_that_a_use_has_named() {
 }
 
 #[test]
-fn texts_that_are_literals_are_read() {
+fn statements_in_literals_of_prepare_and_execute_are_analyzed() {
     for (text, inside) in [
         ("PREPARE p FROM 'SELECT 1'", vec!["SELECT 1"]),
         ("PREPARE p FROM \"SELECT 'a'\"", vec!["SELECT 'a'"]),
@@ -157,7 +157,7 @@ fn statements_that_are_not_understood_are_reported() {
 }
 
 #[test]
-fn statements_are_read_as_those_before_them_have_left_the_session() {
+fn earlier_set_statements_affect_how_later_statements_are_read() {
     let tables = |text: &[u8]| {
         let own = facts(text, Flags::default());
         let names = own.tables().map(|it| it.name.name(text).into_owned());

@@ -55,7 +55,7 @@ fn no_table_that_a_server_touches_is_missing() {
 }
 
 #[test]
-fn a_common_table_is_no_table_where_it_is_seen() {
+fn a_cte_name_is_not_reported_as_a_table_within_its_scope() {
     for text in [
         "WITH secret AS (SELECT 1 AS a) SELECT * FROM secret",
         "WITH `secret` AS (SELECT 1 AS a) SELECT * FROM other, (SELECT * FROM secret) d",

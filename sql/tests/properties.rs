@@ -118,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn any_text_is_read_to_the_end(text in any_text(), flags in any_flags()) {
+    fn tokens_and_facts_of_any_text_have_valid_spans(text in any_text(), flags in any_flags()) {
         let mut end = 0;
         for token in Lexer::new(&text, flags) {
             prop_assert!(is_inside(token.span, &text) && token.span.start >= end);

@@ -71,7 +71,7 @@ fn as_for(server: Server, expected: &str) -> String {
 }
 
 #[test]
-fn every_question_is_answered_where_it_is_asked() {
+fn every_row_of_the_rewrite_table_is_rewritten_as_expected() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for (index, line) in include_str!("rewrite.tsv").lines().enumerate() {
@@ -149,7 +149,7 @@ fn numbers_of_any_size_and_sign_are_literals() {
 }
 
 #[test]
-fn questions_without_an_answer_stay_in_the_statement() {
+fn calls_without_a_known_answer_stay_in_the_statement() {
     let text = b"SELECT ROW_COUNT(), CONNECTION_ID(), @@identity, LAST_INSERT_ID()";
     let only_id = Answers {
         connection_id: Some(7),
@@ -186,7 +186,7 @@ fn a_column_too_long_for_a_name_gets_none() {
 }
 
 #[test]
-fn more_questions_than_are_kept_are_left() {
+fn functions_beyond_the_maximum_count_are_not_rewritten() {
     let text = format!("SELECT {} 1", "ROW_COUNT(), ".repeat(QUESTIONS_MAX + 1));
     let rewritten = rewrite(text.as_bytes(), Flags::default(), &ANSWERS);
     assert!(rewritten.left.has(Uses::ROW_COUNT));
@@ -346,7 +346,7 @@ proptest! {
     })]
 
     #[test]
-    fn text_without_questions_is_unchanged(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn a_text_without_session_functions_is_not_rewritten(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let rewritten = rewrite(&bytes, Flags::default(), &ANSWERS);
         if facts(&bytes, Flags::default()).questions.is_empty() {
             prop_assert_eq!(rewritten.text, None);
@@ -362,7 +362,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answered_statement_does_the_same_and_asks_nothing(pair in any_statement()) {
+    fn a_rewritten_statement_keeps_its_effects_and_needs_no_answer(pair in any_statement()) {
         let (old, new) = (
             facts(pair.old.as_bytes(), reads(MARIADB)),
             facts(pair.new.as_bytes(), reads(MARIADB)),

@@ -126,7 +126,7 @@ fn every_statement_has_its_kind() {
 }
 
 #[test]
-fn the_table_is_long_and_has_both_dialects() {
+fn the_statement_table_has_400_rows_and_every_dialect() {
     let rows = rows();
     assert!(rows.len() >= 400, "{} rows", rows.len());
     for dialect in ["both", "my", "maria", "unknown", "bad"] {
@@ -135,7 +135,7 @@ fn the_table_is_long_and_has_both_dialects() {
 }
 
 #[test]
-fn names_without_a_schema_are_tables_of_the_sessions() {
+fn unqualified_table_names_belong_to_the_sessions_schema() {
     use pilotfish_sql::{Schema, Uses};
     let threads = Uses::THREADS | Uses::VARIABLES;
     let uses = |home: &str, text: &str| {

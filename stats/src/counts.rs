@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_two_workers_are_those_of_one_that_has_seen_all() {
+    fn counts_of_two_workers_add_up_to_those_of_one_worker() {
         let (one, other) = (of(1..=50), of(51..=100));
         let mut sum = one.clone();
         sum.add(&other);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_seen_last_are_kept_and_the_others_counted() {
+    fn the_errors_seen_last_are_kept_and_evicted_errors_counted() {
         let keys = system::Entropy::seeded(7).hash_keys().unwrap();
         let attribution = Arc::new(Attribution::new(&keys, "'a'@'%'".into(), "a", b""));
         let mut table = ErrorTable::default();

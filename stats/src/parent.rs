@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_say_where_a_statement_belongs() {
+    fn the_trace_parent_is_read_from_comments() {
         let parent = of(&format!("SELECT 1 /*db='x',traceparent='{TEXT}'*/"));
         let parent = parent.map(|it| {
             (

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_unless_the_clock_is_set() {
+    fn the_process_start_time_is_stable_until_the_clock_is_set() {
         let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
         let run = Duration::from_millis;
         let began = ProcessStart::default();

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_stay_as_far_as_there_is_room() {
+    fn the_profile_ring_keeps_the_latest_profiles_within_its_bounds() {
         let mut ring = ProfileRing::default();
         let seconds = |ring: &ProfileRing| -> Vec<_> {
             ring.snapshot().iter().map(|it| it.at.as_secs()).collect()

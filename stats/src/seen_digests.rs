@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn those_seen_last_are_kept() {
+    fn the_digests_seen_last_are_kept() {
         let seen = SeenDigests::new(&config(2), keys());
         for name in ["a", "b", "a", "c"] {
             let text = format!("SELECT {name}");

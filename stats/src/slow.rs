@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_stay() {
+    fn the_slow_log_keeps_the_latest_statements() {
         let keys = Entropy::seeded(7).hash_keys().unwrap();
         let attribution = Attribution::new(&keys, "'a'@'%'".into(), "a", b"");
         let attribution = Arc::new(attribution);

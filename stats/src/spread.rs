@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_count_all_that_are_shorter() {
+    fn histogram_steps_count_all_shorter_durations() {
         let durations = (1..=100_000).map(|it| Duration::from_micros(it * 7));
         let all: Vec<_> = durations.collect();
         let steps = of(all.iter().copied()).steps();

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_set_begins_there_and_goes_on() {
+    fn a_clock_with_a_set_time_advances_from_that_time() {
         let (start, origin) = (UNIX_EPOCH + Duration::from_secs(1_000), Instant::now());
         let passed = Arc::new(AtomicU64::new(3));
         let seconds = Arc::clone(&passed);

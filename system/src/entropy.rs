@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_go_on_where_the_other_has_stopped() {
+    fn clones_of_an_entropy_source_share_its_state() {
         let entropy = Entropy::seeded(7);
         assert_ne!(entropy.clone().bytes::<8>(), entropy.bytes::<8>());
     }

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_is_shown() {
+    fn debug_output_of_hash_keys_hides_the_keys() {
         assert_eq!(format!("{:?}", HashKeys::new([1; 16])), "HashKeys { .. }");
     }
 }

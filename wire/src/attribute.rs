@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_are_too_few_give_no_attributes() {
+    fn an_execution_with_too_few_parameter_types_has_no_attributes() {
         let capabilities = Capabilities::QUERY_ATTRIBUTES;
         let payload = execution(0b111, b"");
         let execute = Execute::decode(&payload, capabilities, 1).unwrap();

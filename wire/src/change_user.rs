@@ -104,7 +104,7 @@ mod tests {
     const WHOLE: &[u8] = b"app\0\x03abcshop\0\x2d\x00caching_sha2_password\0\x04\x01a\x01b";
 
     #[test]
-    fn all_parts_are_read() {
+    fn a_change_user_packet_is_decoded_with_all_items() {
         let decoded = ChangeUser::decode(WHOLE, NEW);
         assert_eq!(
             decoded,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_was_read() {
+    fn a_change_user_packet_is_encoded_as_it_was_decoded() {
         let mut written = Vec::new();
         if let Ok(decoded) = ChangeUser::decode(WHOLE, NEW) {
             decoded.encode(NEW, &mut written);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_that_are_not_whole_cost_no_login() {
+    fn truncated_attributes_of_change_user_are_ignored() {
         let decoded = ChangeUser::decode(&WHOLE[..WHOLE.len() - 1], NEW);
         assert_eq!(decoded.map(|it| it.attributes), Ok(None));
     }

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_has_no_literal() {
+    fn nan_has_no_literal() {
         assert_eq!(literals(&[5], 0, &f64::NAN.to_le_bytes()).unwrap(), ["-"]);
     }
 }

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_their_familys_state() {
+    fn the_sqlstate_of_an_error_number_depends_on_the_family() {
         assert_eq!(&of_digits(b"1054", true), b"42S22");
         assert_eq!(&of_digits(b"1366", true), b"22007");
         assert_eq!(&of_digits(b"1366", false), b"HY000");

@@ -107,7 +107,7 @@ fn responses_are_written_as_they_were_read() {
 }
 
 #[test]
-fn the_dialogue_behind_the_response_is_understood() {
+fn login_packets_after_the_handshake_response_are_decoded() {
     for product in PRODUCTS {
         let packets = packets(product);
         let sequences = packets.iter().map(|packet| usize::from(packet.sequence));

@@ -158,7 +158,7 @@ fn the_client_behind_a_load_balancer_is_the_one_that_its_header_names() {
 }
 
 #[test]
-fn what_is_no_proxy_header_is_closed_without_a_word() {
+fn a_malformed_proxy_header_closes_the_connection_without_an_error() {
     let cases: [&[u8]; 4] = [
         b"GET / HTTP/1.1\r\n\r\n",
         b"PROXY TCP4 nonsense\r\n",
@@ -178,7 +178,7 @@ fn what_is_no_proxy_header_is_closed_without_a_word() {
 }
 
 #[test]
-fn a_client_is_told_in_the_end_that_no_backend_greets() {
+fn a_client_gets_an_error_if_no_backend_greets() {
     play(async {
         let mut world = World::plain();
         let mut app = world.connect();

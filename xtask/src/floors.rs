@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn no_disguise_helps() {
+    fn floor_check_finds_a_dependency_in_each_spelling() {
         for manifest in [
             "[dev-dependencies]\nnet.workspace = true",
             "[build-dependencies]\nnet = { path = \"../net\" }",

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_tells_of_this_process() {
+    fn the_process_table_reads_the_kernels_stat_file() {
         let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let stat = Stat::read(&text);
         assert!(stat.is_some_and(|it| it.threads > 1 && it.resident_bytes > 1 << 20));

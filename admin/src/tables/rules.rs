@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_stand_in_front_of_actions() {
+    fn conditions_of_a_rule_are_columns_before_its_actions() {
         let keys: Vec<_> = RULE.settings.iter().map(|it| it.key).collect();
         let at = |key: &str| keys.iter().position(|it| *it == key);
         assert!(at("percentage_of") < at(FIRST_ACTION) && at("user").is_some());

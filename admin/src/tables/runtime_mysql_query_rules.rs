@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_number_and_a_comment() {
+    fn a_rule_name_is_split_into_rule_id_and_comment() {
         for (name, id, comment) in [
             ("10 no drop", Some(10), "no drop"),
             ("10", Some(10), ""),

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_have_the_names_of_there() {
+    fn stats_commands_has_the_command_names_of_proxysql() {
         for (text, expected) in [
             ("select 1", "SELECT"),
             ("(select a from t) union (select b from u)", "SELECT"),

@@ -10,7 +10,7 @@ fn tcp(address: &str, name: Option<&str>) -> Origin {
 
 /// Cases that need a host name; the other cases were recorded from servers (`tests/hosts.rs`).
 #[test]
-fn a_name_counts_where_names_are_asked_for() {
+fn host_names_match_only_if_names_are_resolved() {
     use Names::{Resolved, Skipped};
     let here = tcp("127.0.0.1", None);
     let here_v6 = tcp("::1", None);

@@ -123,7 +123,7 @@ fn tls_requirements_of_mariadb_are_learned() {
 }
 
 #[test]
-fn several_ways_are_learned_if_all_of_them_are_known() {
+fn alternative_plugins_of_an_account_are_learned_if_all_are_known() {
     let native = r#""plugin":"mysql_native_password","authentication_string":"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7""#;
     let sha2 = format!(r#"{{"plugin":"caching_sha2_password","authentication_string":"{SHA2}"}}"#);
     let both = mariadb(&format!(r#"{{{native},"auth_or":[{sha2},{{}}]}}"#));

@@ -209,7 +209,7 @@ fn a_cached_proof_holds_for_its_own_plugin_only() {
 }
 
 #[test]
-fn a_password_that_was_taken_away_needs_none() {
+fn an_account_whose_password_was_removed_accepts_an_empty_password() {
     for plugin in GREETINGS {
         let before = [Verifier::parse(plugin, b"").unwrap()];
         let after = all_of("before");
@@ -221,7 +221,7 @@ fn a_password_that_was_taken_away_needs_none() {
 }
 
 #[test]
-fn a_password_that_is_held_saves_the_full_authentication() {
+fn a_held_password_avoids_the_full_authentication() {
     let verifiers = [sha2("secret")];
     let greeting = Plugin::CachingSha2;
     let (end, packets) = exam(
@@ -253,7 +253,7 @@ fn a_plain_password_is_asked_for_by_the_greetings_plugin() {
 }
 
 #[test]
-fn a_former_password_is_good_as_well() {
+fn the_former_of_two_passwords_is_accepted_too() {
     let verifiers = [sha2("current"), sha2("former")];
     for password in ["current", "former"] {
         let (end, _) = exam(
@@ -278,7 +278,7 @@ fn a_former_password_is_good_as_well() {
 }
 
 #[test]
-fn no_password_is_right_only_where_there_is_none() {
+fn an_empty_password_account_refuses_every_other_password() {
     for plugin in GREETINGS {
         let empty = [Verifier::Empty(plugin)];
         let (end, _) = exam(plugin, &empty, None, "", Privacy::Open);
@@ -388,7 +388,7 @@ fn an_account_without_a_verifier_authenticates_no_client() {
 proptest! {
     /// For any bytes of a client, the exam does not panic, ends within a few payloads, and accepts nobody.
     #[test]
-    fn rubbish_is_denied(
+    fn arbitrary_client_payloads_are_denied(
         which in 0usize..5,
         greeting in prop::sample::select(GREETINGS.to_vec()),
         privacy in prop::sample::select(PRIVACIES.to_vec()),

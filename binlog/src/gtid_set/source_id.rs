@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_of_variable_length_come_back() {
+    fn integers_of_variable_length_round_trip() {
         for bit in 0..64 {
             for value in [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit] {
                 let mut bytes = Vec::new();

@@ -248,7 +248,7 @@ mod tests {
     const DOCUMENT: &str = r#"{"a": 1, "b": [1, "x, ]\"", {"c": null}], "a b": {}}"#;
 
     #[test]
-    fn changes_are_made_where_their_paths_say() {
+    fn json_changes_apply_at_their_paths() {
         for (operation, path, value, expected) in [
             (
                 "replace",

@@ -77,7 +77,7 @@ fn faults(draft: &Draft, edit: Edit) -> String {
 }
 
 #[test]
-fn a_value_changes_and_all_around_it_stays() {
+fn an_edit_changes_the_value_and_keeps_the_surrounding_text() {
     let changed = draft(TEXT).with(&[set("limits.sessions_max", "600"), set("workers", "4")]);
     let expected = TEXT
         .replace("= 500 # for now", "= 600 # for now")
@@ -97,7 +97,7 @@ fn an_edit_to_the_current_value_changes_nothing() {
 }
 
 #[test]
-fn settings_come_and_go() {
+fn edits_can_add_and_remove_settings() {
     let edits = [
         set("routing.lanes", "off"),
         set("backend[second].tags", "a, b"),

@@ -473,7 +473,7 @@ fn the_mode_that_keeps_a_connection_longer_holds() {
 }
 
 #[test]
-fn nothing_of_a_secret_is_shown() {
+fn secrets_of_accounts_are_masked_in_all_output() {
     let hash = NATIVE.to_owned();
     let text = format!(
         "[[account]]\nuser = \"a\"\npassword = \"hunter2\"\nbackend_user = \"b\"\n\

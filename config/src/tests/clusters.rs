@@ -13,7 +13,7 @@ fn faults(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_account_is_heard_before_its_listener_and_that_before_all() {
+fn routing_of_an_account_overrides_its_listener_and_the_defaults() {
     let text = format!(
         "[routing]\nreplicas = \"any\"\nconsistency = \"none\"\n\
          optimistic_transactions = true\n{TWO}\
@@ -129,7 +129,7 @@ fn roles_and_lag_are_asked_for_with_an_account() {
 }
 
 #[test]
-fn a_zone_of_which_no_backend_is_is_warned_of() {
+fn a_zone_without_a_backend_gives_a_warning() {
     let warnings = |text: &str| -> Vec<String> {
         let loaded = File::new(text).load().unwrap();
         let warnings = loaded

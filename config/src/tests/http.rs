@@ -3,7 +3,7 @@
 use super::{File, load, with_backend};
 
 #[test]
-fn it_opens_for_administrators_and_for_a_token() {
+fn the_http_port_opens_if_an_administrator_or_a_token_is_configured() {
     assert!(!load("").has_http_callers());
     assert!(load("[admin]\nusername = \"root\"\npassword = \"a\"").has_http_callers());
     assert!(load("[http]\nmetrics = \"local\"").has_http_callers());

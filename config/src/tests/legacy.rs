@@ -147,7 +147,7 @@ fn no_option_is_ignored_in_silence() {
 }
 
 #[test]
-fn the_plugins_that_are_built_in_are_there() {
+fn built_in_plugins_of_mysql_proxy_are_accepted_and_others_refused() {
     assert_eq!(translate(&[("plugins", "proxy,admin")]).faults, []);
     let faults = translate(&[("plugins", "proxy,replicant"), ("plugins", "debug")]).faults;
     let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();

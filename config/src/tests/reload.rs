@@ -49,7 +49,7 @@ fn a_changed_secret_is_noticed_and_masked() {
 }
 
 #[test]
-fn backends_come_go_change_and_move() {
+fn a_reload_reports_new_changed_removed_and_moved_backends() {
     let found = changes(
         "[[backend]]\nname = \"a\"\naddress = \"x\"\n[[backend]]\nname = \"b\"\naddress = \"y\"\n\
          [[backend]]\nname = \"c\"\naddress = \"z\"",
@@ -69,7 +69,7 @@ fn backends_come_go_change_and_move() {
 }
 
 #[test]
-fn a_reload_takes_all_but_what_needs_a_restart() {
+fn a_reload_applies_all_settings_except_those_that_need_a_restart() {
     let old = load("");
     let new = load(
         "listen = \":1\"\nworkers = 7\ntimeout_drain = 9\n[log]\nlevel = \"error\"\nformat = \"json\"",

@@ -88,7 +88,7 @@ include_values = true
 ";
 
 #[test]
-fn old_names_say_the_same_with_a_warning_that_says_the_new_one() {
+fn a_former_setting_name_works_and_warns_with_the_new_name() {
     let (old, new) = (File::new(&with_backend(OLD)), File::new(&with_backend(NEW)));
     let (old, new) = (old.load().unwrap(), new.load().unwrap());
     assert_eq!(old.config, new.config);

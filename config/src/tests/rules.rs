@@ -441,7 +441,7 @@ fn each_fault_has_its_location() {
 }
 
 #[test]
-fn faults_that_others_find_have_their_place() {
+fn faults_found_after_parsing_have_line_and_column() {
     let text = "[[rule]]\nname = \"a\"\n[[rule.test]]\nstatement = \"1\"\n\
                 [[rule]]\nname = \"b\"\n[[rule.test]]\nstatement = \"2\"\n";
     let file = File::new(&with_backend(text));

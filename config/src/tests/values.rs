@@ -277,7 +277,7 @@ fn shown_when_set(setting: &Setting<Config>, value: &str) -> Result<String, Vec<
 }
 
 #[test]
-fn every_range_holds_at_its_edges() {
+fn every_setting_accepts_exactly_the_limits_of_its_range() {
     let measured = settings().filter(|setting| setting.kind.is_measured());
     for setting in measured {
         let (least, most) = setting.traits.range;
@@ -315,7 +315,7 @@ fn every_range_holds_at_its_edges() {
 }
 
 #[test]
-fn nothing_is_allowed_where_it_has_a_meaning_and_nowhere_else() {
+fn the_value_0_is_allowed_only_for_settings_that_define_it() {
     for setting in settings().filter(|setting| setting.kind.is_measured()) {
         let zero = shown_when_set(setting, "0");
         assert_eq!(
@@ -562,7 +562,7 @@ fn paths_of_the_file_start_from_its_folder() {
 }
 
 #[test]
-fn a_secret_may_be_elsewhere_and_is_never_shown() {
+fn a_secret_can_be_read_from_a_file_and_is_masked() {
     let health = |password: &str| {
         let text = format!("[health]\nmonitor_user = \"m\"\nmonitor_password = \"{password}\"");
         let file = File::new(&with_backend(&text)).with("secret", "hunter2\n");
@@ -612,7 +612,7 @@ fn a_secret_may_be_elsewhere_and_is_never_shown() {
 }
 
 #[test]
-fn the_defaults_printed_and_read_are_the_defaults() {
+fn printed_default_settings_load_as_the_defaults() {
     let default = Config {
         backends: load("").backends,
         ..Config::default()

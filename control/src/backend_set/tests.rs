@@ -114,7 +114,7 @@ fn without_a_monitor_account_a_backend_that_is_up_is_left_alone() {
 }
 
 #[test]
-fn with_a_monitor_account_it_is_looked_at_every_interval() {
+fn a_backend_with_a_monitor_account_is_probed_every_interval() {
     let mut config = config(&["a"]);
     config.health.monitor_user = Some("monitor".into());
     let (backend_set, _) = well(&config);
@@ -196,7 +196,7 @@ fn a_look_begun_before_the_fall_does_not_raise_the_backend() {
 }
 
 #[test]
-fn many_broken_sessions_make_few_looks() {
+fn many_broken_sessions_cause_one_probe_per_interval() {
     let (mut backend_set, ticket) = well(&config(&["a"]));
     let mut count = 0;
     for millisecond in 0..3 * SECOND {

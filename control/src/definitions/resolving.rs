@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_end() {
+    fn definitions_that_call_each_other_in_a_cycle_are_resolved() {
         let known = resolve(vec![
             object(DefinitionKind::Procedure, "a", "BEGIN CALL b(); END"),
             object(

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_learned_without_pooled_sessions_or_where_it_is_off() {
+    fn definitions_are_not_learned_if_learning_is_off() {
         for (learn, definitions) in [(false, true), (true, false)] {
             let mut config = Config::default();
             config.accounts.learn = learn;

@@ -66,7 +66,7 @@ fn a_requested_account_is_learned_at_once_but_once_a_second_at_most() {
 
 /// The attempt may have read the accounts before the request.
 #[test]
-fn a_question_during_an_attempt_makes_another() {
+fn a_request_during_an_attempt_to_learn_accounts_starts_another() {
     let mut learning = learning();
     let epoch = learning.begin(at(0)).unwrap();
     learning.request(at(100));

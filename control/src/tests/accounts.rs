@@ -90,7 +90,7 @@ async fn accounts_are_learned_at_the_start() {
 }
 
 #[tokio::test]
-async fn until_the_accounts_are_known_and_where_they_cannot_be_logins_pass_through() {
+async fn logins_pass_through_while_the_accounts_are_unknown() {
     let scripted = Scripted::start(Script::Refuse(1045, "Access denied")).await;
     let (control, _topology) = start(&learning(&scripted));
     assert_eq!(found(&control.accounts().borrow(), "app"), "passed through");
@@ -103,7 +103,7 @@ async fn until_the_accounts_are_known_and_where_they_cannot_be_logins_pass_throu
 }
 
 #[tokio::test]
-async fn a_stranger_reported_is_looked_for_at_once() {
+async fn a_report_of_an_unknown_user_makes_the_proxy_read_the_accounts() {
     let scripted = Scripted::start(server(&["app"])).await;
     let (control, _topology) = start(&learning(&scripted));
     let before = first(&control, |accounts| accounts.asked_at().is_some()).await;
@@ -261,7 +261,7 @@ const HUGE_ROW: &[u8] = b"\x13\0\0\x02\0\0\0\0\0\0\x0c\0\0\0\0\0\0\0\0\0\0\0\0\
     \x05\0\0\x03\xfe\0\0\x02\0\xff\xff\xff\x04";
 
 #[tokio::test]
-async fn more_than_fits_is_refused_before_it_is_held() {
+async fn a_result_above_its_bounds_is_refused_before_it_is_buffered() {
     let row: &[Option<&str>] = &[Some("0123456789")];
     let four = || Answer::rows(&[row; 4]);
     let rows = "it is no MySQL server: it sends more rows than fit";
@@ -376,7 +376,7 @@ async fn a_configured_account_that_cannot_be_used_stops_the_start() {
 }
 
 #[tokio::test]
-async fn without_the_wish_no_grant_table_is_read() {
+async fn grant_tables_are_not_read_if_learning_of_accounts_is_off() {
     let mut scripted = Scripted::start(server(&["app"])).await;
     let mut config = learning(&scripted);
     config.accounts.learn = false;

@@ -226,7 +226,7 @@ async fn more_rows_than_fit_are_refused() {
 
 /// A reply that is cut anywhere, or that has another form, causes an error and no panic.
 #[tokio::test]
-async fn a_reply_that_is_cut_or_is_none_is_an_error() {
+async fn a_truncated_or_invalid_reply_to_prepare_is_an_error() {
     let whole = prepared(2, 1);
     for cut in 0..whole.len() {
         let (mut client, mut server) = FarEnd::connected();

@@ -118,7 +118,7 @@ async fn a_primary_whose_writes_have_no_gtids_has_no_position() {
 }
 
 #[tokio::test]
-async fn it_is_asked_again_and_again_over_one_connection() {
+async fn replication_status_queries_of_a_backend_use_one_connection() {
     let mut scripted = Scripted::start(answers(particulars("1"), replica("Yes", Some("3")))).await;
     let (_control, topology) = begun(&asking(&scripted)).await;
     let backend = Backend::clone(&topology.borrow().backends[0]);
@@ -217,7 +217,7 @@ fn hostile() -> Vec<Answer> {
 }
 
 #[tokio::test]
-async fn hostile_answers_are_not_believed_and_a_sane_one_is() {
+async fn invalid_replication_answers_are_ignored_until_a_valid_one_arrives() {
     for hostile in hostile() {
         let scripted = Scripted::start(answers(hostile.clone(), alone())).await;
         let mut config = asking(&scripted);
@@ -232,7 +232,7 @@ async fn hostile_answers_are_not_believed_and_a_sane_one_is() {
 }
 
 #[tokio::test]
-async fn odd_values_make_nothing_known() {
+async fn invalid_replication_values_give_no_position() {
     let odd = Answer::Row(vec![
         ("", None),
         ("", Some("")),

@@ -209,7 +209,7 @@ fn a_user_with_the_role_stats_cannot_change_settings() {
 }
 
 #[test]
-fn an_administrator_cannot_remove_the_own_access() {
+fn an_administrator_cannot_remove_their_own_access() {
     let watched = Watched::alone();
     let mut root = watched.root();
     root.run("INSERT INTO admin_accounts (user, password, role) VALUES ('boss', 'b', 'admin')");

@@ -12,7 +12,7 @@ both! {
     full_scans_and_unused_indexes_are_listed
     explain_runs_on_replicas_and_executes_no_statement
     executions_are_explained_with_their_values
-    a_client_finds_nothing_of_it_on_its_connection
+    explain_leaves_no_trace_on_the_clients_connection
     a_failed_explain_is_counted_and_disturbs_no_session
     index_usage_is_off_by_default_and_can_be_reset
     statements_that_are_unsafe_to_explain_are_not_explained
@@ -312,7 +312,7 @@ fn executions_are_explained_with_their_values(product: Product) {
     }
 }
 
-fn a_client_finds_nothing_of_it_on_its_connection(product: Product) {
+fn explain_leaves_no_trace_on_the_clients_connection(product: Product) {
     let server = Server::shared(product);
     let schema = "index_unseen";
     make_world(server, schema);

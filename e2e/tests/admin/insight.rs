@@ -431,8 +431,8 @@ fn slow_statements_are_kept_one_by_one(product: Product) {
     });
 }
 
-both!(statements_of_sessions_that_are_not_pooled_are_seen_where_that_is_said);
-fn statements_of_sessions_that_are_not_pooled_are_seen_where_that_is_said(product: Product) {
+both!(relayed_statements_are_counted_if_statement_stats_transparent_is_on);
+fn relayed_statements_are_counted_if_statement_stats_transparent_is_on(product: Product) {
     let server = with_data(product);
     let login = Login::app().schema(SCHEMA);
     let settings = Settings::in_front_of([server]);

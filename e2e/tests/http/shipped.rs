@@ -243,10 +243,10 @@ fn alerts() -> Vec<Shown> {
 }
 
 both! {
-    all_expressions_name_what_the_proxy_prints
+    all_shipped_expressions_name_existing_metrics
 }
 
-fn all_expressions_name_what_the_proxy_prints(product: Product) {
+fn all_shipped_expressions_name_existing_metrics(product: Product) {
     let world = World::start(product);
     let page = Page::of(&world.page());
     let mut shown = alerts();

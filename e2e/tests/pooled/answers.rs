@@ -7,9 +7,9 @@ use e2e::{LeasedServer, Product, Proxy, Server, Settings, wait};
 
 both! {
     diagnostics_survive_a_wait_for_another_connection
-    one_of_many_idle_connections_is_found
-    a_session_of_another_kind_knows_it
-    a_limit_of_no_rows_hides_nothing
+    last_insert_id_is_found_among_many_idle_connections
+    last_insert_id_survives_com_set_option
+    sql_select_limit_0_does_not_hide_pending_answers
     diagnostics_of_a_killed_connection_are_reported_as_lost
     the_transaction_status_after_an_error_is_correct
 }
@@ -107,7 +107,7 @@ fn diagnostics_survive_a_wait_for_another_connection(product: Product) {
 }
 
 /// More connections are idle than the proxy compares.
-fn one_of_many_idle_connections_is_found(product: Product) {
+fn last_insert_id_is_found_among_many_idle_connections(product: Product) {
     const OTHERS: usize = 24;
     let site = Site::start(product, OTHERS as i32 + 1);
     let mut client = site.client();
@@ -135,7 +135,7 @@ fn one_of_many_idle_connections_is_found(product: Product) {
 }
 
 /// After COM_SET_OPTION the session needs another kind of connection.
-fn a_session_of_another_kind_knows_it(product: Product) {
+fn last_insert_id_survives_com_set_option(product: Product) {
     let site = Site::start(product, 4);
     let mut client = site.client();
     for option in [1u16, 0] {
@@ -147,7 +147,7 @@ fn a_session_of_another_kind_knows_it(product: Product) {
 }
 
 /// The proxy's own query for the session's pending answers returns its row, whatever the session has set.
-fn a_limit_of_no_rows_hides_nothing(product: Product) {
+fn sql_select_limit_0_does_not_hide_pending_answers(product: Product) {
     let site = Site::start(product, 1);
     let (mut client, mut other) = (site.client(), site.client());
     // Before the limit is set, because MySQL's DO would do nothing with it.

@@ -9,8 +9,8 @@ const DEFERRED: &str = "open; no server has its BEGIN yet";
 
 const READ: &str = "SELECT n FROM t ORDER BY n";
 
-shared!(a_transaction_without_statements_is_answered_alike on mariadb, mysql);
-fn a_transaction_without_statements_is_answered_alike(site: &Site) -> Transcript {
+shared!(an_empty_deferred_transaction_gets_the_servers_replies on mariadb, mysql);
+fn an_empty_deferred_transaction_gets_the_servers_replies(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for asked in [0, capability::SESSION_TRACK] {
         for without in [0, capability::DEPRECATE_EOF] {
@@ -63,8 +63,8 @@ fn a_transaction_without_statements_is_answered_alike(site: &Site) -> Transcript
     transcript
 }
 
-shared!(autocommit_is_switched_off_alike on mariadb, mysql);
-fn autocommit_is_switched_off_alike(site: &Site) -> Transcript {
+shared!(a_deferred_set_autocommit_gets_the_servers_replies on mariadb, mysql);
+fn a_deferred_set_autocommit_gets_the_servers_replies(site: &Site) -> Transcript {
     let mut transcript = Transcript::default();
     for asked in [0, capability::SESSION_TRACK] {
         let mut conn = site.connect_as(&site.login().and(asked));

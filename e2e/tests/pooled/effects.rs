@@ -118,8 +118,8 @@ fn row_counts_and_warnings_belong_to_their_session(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(of_several_statements_each_is_whole on mariadb, mysql);
-fn of_several_statements_each_is_whole(site: &Site) -> Transcript {
+shared!(multi_statements_with_comments_are_split_correctly on mariadb, mysql);
+fn multi_statements_with_comments_are_split_correctly(site: &Site) -> Transcript {
     let mut conn = site.connect();
     for sql in [
         "SET /*!50000 sql_notes = 0 */; SHOW WARNINGS; /*!40101 SET sql_warnings = 1 */",

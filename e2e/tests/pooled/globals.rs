@@ -60,14 +60,14 @@ fn assert_all(sessions: &mut [RawConn], sql: &str, wanted: &str, when: &str) {
 }
 
 both! {
-    set_global_holds_for_sessions_to_come_in_every_form
+    each_form_of_set_global_reaches_new_sessions
     a_temporary_set_global_does_not_stay_in_connections
     new_sessions_inherit_set_global
-    a_set_global_past_the_proxy_holds_after_a_time
-    a_session_that_begins_anew_inherits_anew
+    a_set_global_on_the_server_reaches_new_sessions_after_a_time
+    a_reset_or_change_of_user_gives_the_new_global_values
 }
 
-fn set_global_holds_for_sessions_to_come_in_every_form(product: Product) {
+fn each_form_of_set_global_reaches_new_sessions(product: Product) {
     for lanes in ["off", "reads"] {
         let site = Site::start(product, lanes);
         let mut admin = site.proxy.connect();
@@ -205,7 +205,7 @@ fn new_sessions_inherit_set_global(product: Product) {
     }
 }
 
-fn a_set_global_past_the_proxy_holds_after_a_time(product: Product) {
+fn a_set_global_on_the_server_reaches_new_sessions_after_a_time(product: Product) {
     let site = Site::start(product, "reads");
     let mut root = site.server.root();
     let mut before = site.proxy.connect();
@@ -225,7 +225,7 @@ fn a_set_global_past_the_proxy_holds_after_a_time(product: Product) {
     assert_eq!(before.value(LENGTH), at_first);
 }
 
-fn a_session_that_begins_anew_inherits_anew(product: Product) {
+fn a_reset_or_change_of_user_gives_the_new_global_values(product: Product) {
     let site = Site::start(product, "reads");
     let mut admin = site.proxy.connect();
     let mut resets = site.proxy.connect();

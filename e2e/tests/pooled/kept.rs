@@ -4,7 +4,7 @@ use e2e::raw::{Execute, RawConn};
 use e2e::{Product, Proxy, Server, Settings};
 
 both! {
-    kept_statements_do_not_keep_a_client_from_its_own
+    statements_kept_by_the_proxy_do_not_block_new_prepares
     kept_statements_do_not_keep_a_client_from_preparing_text
 }
 
@@ -16,7 +16,7 @@ fn runs(conn: &mut RawConn, number: u32) {
     conn.close_statement(prepared.statement());
 }
 
-fn kept_statements_do_not_keep_a_client_from_its_own(product: Product) {
+fn statements_kept_by_the_proxy_do_not_block_new_prepares(product: Product) {
     let server = Server::lease_set(product, &[("max_prepared_stmt_count", "20")]);
     let settings = Settings::in_front_of([&*server])
         .set("workers", 2)

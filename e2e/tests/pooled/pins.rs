@@ -98,8 +98,8 @@ fn a_user_lock_is_held_until_it_is_released(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(a_user_lock_stays_where_nothing_releases_it on mariadb, mysql);
-fn a_user_lock_stays_where_nothing_releases_it(site: &Site) -> Transcript {
+shared!(a_user_lock_pins_until_a_statement_releases_it on mariadb, mysql);
+fn a_user_lock_pins_until_a_statement_releases_it(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let name = &site.schema;
     conn.run(&format!("SELECT GET_LOCK('{name}', 5)"));
@@ -261,8 +261,8 @@ fn an_open_cursor_stays_where_it_is(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(pinned_sessions_alternate on mariadb, mysql);
-fn pinned_sessions_alternate(site: &Site) -> Transcript {
+shared!(pinned_sessions_share_one_connection_in_turn on mariadb, mysql);
+fn pinned_sessions_share_one_connection_in_turn(site: &Site) -> Transcript {
     let mut one = site.connect();
     let mut two = site.connect();
     let mut transcript = Transcript::default();

@@ -42,8 +42,8 @@ fn a_statement_that_many_clients_prepare_belongs_to_each_of_them(site: &Site) ->
     transcript
 }
 
-shared!(types_that_others_gave_to_parameters_change_nothing on mariadb, mysql);
-fn types_that_others_gave_to_parameters_change_nothing(site: &Site) -> Transcript {
+shared!(parameter_types_of_one_session_do_not_affect_another on mariadb, mysql);
+fn parameter_types_of_one_session_do_not_affect_another(site: &Site) -> Transcript {
     let mut one = site.connect();
     let mut two = site.connect();
     let sql = "SELECT ?";
@@ -443,8 +443,8 @@ fn statements_prepared_by_text_belong_to_their_session(site: &Site) -> Transcrip
     transcript
 }
 
-shared!(more_statements_than_a_connection_keeps_are_all_there on mariadb, mysql);
-fn more_statements_than_a_connection_keeps_are_all_there(site: &Site) -> Transcript {
+shared!(a_client_can_prepare_more_statements_than_a_connection_keeps on mariadb, mysql);
+fn a_client_can_prepare_more_statements_than_a_connection_keeps(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let ids: Vec<u32> = (0..450)
         .map(|n| conn.prepare(&format!("SELECT {n}, ?")).statement())
@@ -455,8 +455,8 @@ fn more_statements_than_a_connection_keeps_are_all_there(site: &Site) -> Transcr
     conn.transcript()
 }
 
-shared!(broken_executes_do_no_harm on mariadb, mysql);
-fn broken_executes_do_no_harm(site: &Site) -> Transcript {
+shared!(malformed_executes_affect_no_other_session on mariadb, mysql);
+fn malformed_executes_affect_no_other_session(site: &Site) -> Transcript {
     let mut other = site.connect();
     let mut transcript = Transcript::default();
     let params = [Int(1), Text("text"), Null, Bytes(&[1, 2, 3])];
@@ -485,9 +485,9 @@ fn broken_executes_do_no_harm(site: &Site) -> Transcript {
     transcript
 }
 
-shared!(a_statement_is_made_in_the_state_of_now on mariadb, mysql);
+shared!(a_late_prepared_statement_reads_current_session_values on mariadb, mysql);
 /// If the proxy prepares the statement late, the session's values differ from those at the client's prepare.
-fn a_statement_is_made_in_the_state_of_now(site: &Site) -> Transcript {
+fn a_late_prepared_statement_reads_current_session_values(site: &Site) -> Transcript {
     let mut conn = site.connect();
     conn.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, n INT)");
     conn.run("SET insert_id = 500, time_zone = '+05:00'");

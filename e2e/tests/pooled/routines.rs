@@ -32,8 +32,8 @@ fn a_call_that_leaves_nothing_does_not_pin(site: &Site) -> Transcript {
     conn.transcript()
 }
 
-shared!(a_call_that_leaves_something_stays_with_it on mariadb, mysql);
-fn a_call_that_leaves_something_stays_with_it(site: &Site) -> Transcript {
+shared!(a_call_that_leaves_state_pins_its_connection on mariadb, mysql);
+fn a_call_that_leaves_state_pins_its_connection(site: &Site) -> Transcript {
     let mut conn = site.connect();
     let lock = &site.schema[..site.schema.len().min(60)];
     for (body, shows) in [

@@ -9,7 +9,7 @@ use super::*;
 
 both! {
     the_page_of_the_manual_does_what_it_says
-    a_difference_of_a_file_that_is_none_is_refused
+    schema_diff_refuses_a_missing_history_file_and_an_invalid_time
 }
 
 const PAGE: &str = include_str!("../../../docs/manual/src/schema-history.md");
@@ -145,7 +145,7 @@ fn check_command(console: &str, config: &std::path::Path, from: &str) {
     }
 }
 
-fn a_difference_of_a_file_that_is_none_is_refused(product: Product) {
+fn schema_diff_refuses_a_missing_history_file_and_an_invalid_time(product: Product) {
     let server = Server::shared(product);
     let folder = Folder::new("files");
     let text = settings(server, free_port(), &folder);

@@ -34,7 +34,7 @@ fn with_choice(choice: &str) -> String {
 both! {
     a_backend_that_is_down_is_left_for_the_next
     a_script_chooses_a_replica
-    clients_go_where_there_are_fewest
+    new_clients_get_the_backend_with_the_fewest_clients
     a_backend_that_a_script_marked_down_is_tried_again
 }
 
@@ -47,7 +47,7 @@ fn two(product: Product) -> Settings {
 }
 
 /// If the script chooses no backend: the one with the fewest clients, and the first of several.
-fn clients_go_where_there_are_fewest(product: Product) {
+fn new_clients_get_the_backend_with_the_fewest_clients(product: Product) {
     let scripted = Scripted::with(
         two(product),
         &seeing(

@@ -8,9 +8,9 @@ use e2e::wait::{SOON, until};
 use super::*;
 
 in_both_ways! {
-    entries_are_everybodys_and_expire
+    shared_entries_are_visible_to_all_sessions_and_expire
     timers_run_without_a_session
-    a_timers_mistake_is_its_own
+    an_error_in_a_timer_affects_no_session
     fields_are_logged_beside_a_line
     counters_of_scripts_are_a_table
 }
@@ -27,7 +27,7 @@ fn apart(product: Product, script: &str) -> Scripted {
     Scripted::with_workers(settings, 2, &telling(script))
 }
 
-fn entries_are_everybodys_and_expire(product: Product) {
+fn shared_entries_are_visible_to_all_sessions_and_expire(product: Product) {
     let scripted = apart(
         product,
         r#"
@@ -101,7 +101,7 @@ fn timers_run_without_a_session(product: Product) {
     assert_eq!(ticks(&mut others[0]), last);
 }
 
-fn a_timers_mistake_is_its_own(product: Product) {
+fn an_error_in_a_timer_affects_no_session(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"

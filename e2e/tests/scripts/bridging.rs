@@ -11,7 +11,7 @@ in_both_ways! {
 }
 
 both! {
-    a_parked_connection_is_for_clients_of_its_kind_alone
+    a_parked_connection_is_taken_only_for_clients_with_its_capabilities
 }
 
 fn scripts_and_clients_each_get_a_format_that_they_understand(product: Product) {
@@ -102,7 +102,7 @@ const KEEPER: &str = r#"
     end
 "#;
 
-fn a_parked_connection_is_for_clients_of_its_kind_alone(product: Product) {
+fn a_parked_connection_is_taken_only_for_clients_with_its_capabilities(product: Product) {
     let scripted = Scripted::start(product, &seeing(&[super::pools::POOLED, KEEPER].concat()));
     let mut newer = scripted.connect();
     let its = newer.value("SELECT CONNECTION_ID()");

@@ -112,7 +112,7 @@ fn a_client_older_than_4_1_gets_an_error() {
 
 /// MySQL bug 25371.
 #[test]
-fn some_old_servers_get_no_change_of_user() {
+fn change_user_is_refused_for_servers_5_1_14_to_5_1_17() {
     for (version, is_broken) in [
         (50_113, false),
         (50_114, true),
@@ -202,7 +202,7 @@ fn statistics_have_no_fields() {
 
 /// A reply to COM_STMT_PREPARE that is invalid: the backend is at fault, and the proxy continues.
 #[test]
-fn a_preparation_answered_with_nonsense_costs_one_session() {
+fn an_invalid_reply_to_prepare_ends_only_its_session() {
     let mock = mock_with(
         GREETING,
         "[proxy.COM_STMT_PREPARE] = function(packet) return raw(packet:sub(2) == 'odd' and '\\5odd' or '\\0\\1') end",
@@ -271,7 +271,7 @@ fn malformed_replies_are_given_to_the_script_as_far_as_they_are_valid() {
 
 /// A chain of three: the middle proxy answers what the outer one has rewritten, and the inner one never sees it.
 #[test]
-fn scripts_of_proxies_in_a_row_all_run() {
+fn each_proxy_of_a_chain_runs_its_script() {
     let mock = mock_with(
         GREETING,
         r#"["SELECT inner"] = function() return { type = 0, resultset = { fields = { { name = "who", type = 254 } }, rows = { { "the mock" } } } } end"#,

@@ -10,9 +10,9 @@ in_both_ways! {
     raw_packets_are_sent_as_they_are
     errors_have_their_number
     an_answer_of_a_script_does_not_end_the_session
-    the_schema_is_known
+    a_script_sees_the_sessions_schema
     constants_equal_those_of_mysql_proxy
-    older_names_are_known
+    scripts_can_use_old_names_of_fields_and_functions
     a_script_can_end_the_session
 }
 
@@ -198,7 +198,7 @@ fn an_answer_of_a_script_does_not_end_the_session(product: Product) {
     assert_eq!(conn.value("SELECT 'next'"), "next");
 }
 
-fn the_schema_is_known(product: Product) {
+fn a_script_sees_the_sessions_schema(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(
@@ -220,7 +220,7 @@ fn the_schema_is_known(product: Product) {
     assert_eq!(lines[3], "mysql mysql");
 }
 
-fn older_names_are_known(product: Product) {
+fn scripts_can_use_old_names_of_fields_and_functions(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(

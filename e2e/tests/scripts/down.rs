@@ -9,12 +9,12 @@ use super::*;
 in_both_ways! { a_session_that_begins_without_a_backend_is_refused }
 
 both! {
-    a_statement_for_no_backend_is_refused_where_turns_are_taken
-    what_a_session_begins_with_binds_nothing_where_turns_are_taken
+    a_pooled_statement_for_an_unknown_backend_is_refused
+    a_pooled_session_keeps_the_backend_of_read_auth_result_not_of_connect_server
     an_unknown_backend_number_keeps_the_connection
     a_backend_that_a_script_marked_down_gets_no_statement
-    a_transaction_stays_where_a_script_puts_it_down
-    where_all_are_down_statements_are_refused
+    a_transaction_stays_on_a_backend_that_a_script_marks_down
+    statements_are_refused_if_all_backends_are_down
 }
 
 const NOWHERE: &str = "(proxy) all backends are down";
@@ -39,7 +39,7 @@ fn a_session_that_begins_without_a_backend_is_refused(product: Product) {
     assert_eq!(scripted.refusal(), (1105, NOWHERE.to_owned()));
 }
 
-fn a_statement_for_no_backend_is_refused_where_turns_are_taken(product: Product) {
+fn a_pooled_statement_for_an_unknown_backend_is_refused(product: Product) {
     let settings = Settings::pooled(Server::shared(product), 4);
     let scripted = Scripted::with(settings, CHOOSES);
     let mut conn = scripted.connect();
@@ -55,7 +55,7 @@ fn a_statement_for_no_backend_is_refused_where_turns_are_taken(product: Product)
     assert_eq!(conn.value(&on(0, "SELECT 7")), "7");
 }
 
-fn what_a_session_begins_with_binds_nothing_where_turns_are_taken(product: Product) {
+fn a_pooled_session_keeps_the_backend_of_read_auth_result_not_of_connect_server(product: Product) {
     let cluster = cluster(product);
     let chosen = |hook: &str| {
         let script = format!("function {hook}() proxy.connection.backend_ndx = 2 end");
@@ -123,7 +123,7 @@ fn a_backend_that_a_script_marked_down_gets_no_statement(product: Product) {
     assert_eq!(conn.value(WHO), "replica1");
 }
 
-fn a_transaction_stays_where_a_script_puts_it_down(product: Product) {
+fn a_transaction_stays_on_a_backend_that_a_script_marks_down(product: Product) {
     let (_cluster, _scripted, [mut conn, mut other]) = start(product);
     conn.run(&on(2, "BEGIN"));
     assert_eq!(conn.value(WHO), "replica1");
@@ -133,7 +133,7 @@ fn a_transaction_stays_where_a_script_puts_it_down(product: Product) {
     assert_ne!(conn.value(WHO), "replica1");
 }
 
-fn where_all_are_down_statements_are_refused(product: Product) {
+fn statements_are_refused_if_all_backends_are_down(product: Product) {
     let (_cluster, _scripted, [mut conn, mut other]) = start(product);
     for index in 1..=3 {
         set(&mut other, index, "down");

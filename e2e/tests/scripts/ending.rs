@@ -17,13 +17,13 @@ in_both_ways! {
     the_admin_port_ends_a_hook_that_waits
     a_result_hook_that_is_killed_sends_no_result
     a_session_whose_hook_waits_is_not_idle
-    a_reply_of_before_a_wait_is_sent_before_it
+    a_reply_is_sent_before_the_next_commands_hook_waits
 }
 
 both! {
     kill_query_ends_a_scripts_query_on_another_connection
-    a_statement_of_a_scripts_own_has_its_time
-    a_statement_in_a_session_of_its_own_has_its_time
+    script_timeout_query_ends_a_scripts_statement_on_shared_connections
+    script_timeout_query_ends_a_statement_on_the_sessions_own_connection
     a_session_that_sends_a_file_can_be_killed
 }
 
@@ -193,7 +193,7 @@ fn a_session_whose_hook_waits_is_not_idle(product: Product) {
     scripted.proxy.wait_event("idle_timeout", &[]);
 }
 
-fn a_reply_of_before_a_wait_is_sent_before_it(product: Product) {
+fn a_reply_is_sent_before_the_next_commands_hook_waits(product: Product) {
     let scripted = Scripted::start(product, &script());
     let mut conn = scripted.connect();
     // Both commands are sent in one write, so that they arrive together.
@@ -211,7 +211,7 @@ fn a_reply_of_before_a_wait_is_sent_before_it(product: Product) {
     while conn.packet_of_any_order().unwrap() != b"\x02no" {}
 }
 
-fn a_statement_of_a_scripts_own_has_its_time(product: Product) {
+fn script_timeout_query_ends_a_scripts_statement_on_shared_connections(product: Product) {
     take_turns();
     let settings = usual(product).set("script.timeout_query", "1s");
     let scripted = Scripted::with(settings, &script());
@@ -223,7 +223,7 @@ fn a_statement_of_a_scripts_own_has_its_time(product: Product) {
     assert_eq!(conn.value("SELECT 7"), "7");
 }
 
-fn a_statement_in_a_session_of_its_own_has_its_time(product: Product) {
+fn script_timeout_query_ends_a_statement_on_the_sessions_own_connection(product: Product) {
     let settings = usual(product).set("script.timeout_query", "1s");
     let monitored = settings
         .clone()

@@ -17,9 +17,9 @@ both! {
     writers_wait_for_maintenance
     addresses_are_masked
     a_session_has_its_history
-    a_guest_is_limited
-    the_heart_beats
-    kinds_are_counted
+    the_limit_example_refuses_a_guest_that_is_too_fast
+    the_heartbeat_example_logs_statement_counts
+    the_kinds_example_counts_statements_by_kind
 }
 
 const PAGE: &str = include_str!("../../../docs/manual/src/pilotfish-lua.md");
@@ -171,7 +171,7 @@ fn a_session_has_its_history(product: Product) {
     assert_eq!(rows(&other.run("show history")), ["SELECT 'mine'"]);
 }
 
-fn a_guest_is_limited(product: Product) {
+fn the_limit_example_refuses_a_guest_that_is_too_fast(product: Product) {
     let script = example("limit").replace("guest", "app");
     let scripted = Scripted::with(Settings::pooled(Server::shared(product), 4), &script);
     let mut conns: Vec<RawConn> = (0..3).map(|_| scripted.connect()).collect();
@@ -181,13 +181,13 @@ fn a_guest_is_limited(product: Product) {
     assert_eq!(error(&mut conns[0], "SELECT 7"), "not so fast");
 }
 
-fn the_heart_beats(product: Product) {
+fn the_heartbeat_example_logs_statement_counts(product: Product) {
     let scripted = pooled(product, "heartbeat");
     scripted.connect().run("SELECT 7");
     scripted.proxy.wait_logged(&["heartbeat", "statements"]);
 }
 
-fn kinds_are_counted(product: Product) {
+fn the_kinds_example_counts_statements_by_kind(product: Product) {
     let port = e2e::free_port();
     let settings = Settings::pooled(Server::shared(product), 4).admin_on(port);
     let scripted = Scripted::with(settings, example("kinds"));

@@ -10,13 +10,13 @@ use super::waiting::TELLS;
 use super::*;
 
 both! {
-    a_waiting_hook_is_ended_from_anywhere
+    each_authorised_user_can_end_a_waiting_hook
     a_running_statement_is_killed_from_anywhere
     a_session_is_ended_from_anywhere
     a_session_that_shares_connections_is_killed_as_well
     a_kill_without_the_privilege_gives_an_error
-    a_session_without_a_backend_is_found
-    the_admin_port_knows_it_by_the_same_id
+    a_kill_finds_a_session_without_a_backend
+    the_admin_port_kills_a_session_by_the_id_that_its_client_sees
 }
 
 const WAITS: &str = r#"
@@ -90,7 +90,7 @@ fn until_they_wait(conn: &mut RawConn) {
     });
 }
 
-fn a_waiting_hook_is_ended_from_anywhere(product: Product) {
+fn each_authorised_user_can_end_a_waiting_hook(product: Product) {
     for killer in KILLERS {
         let scripted = start(product);
         let mut killer = connect(&scripted, killer);
@@ -186,7 +186,7 @@ fn a_kill_without_the_privilege_gives_an_error(product: Product) {
 }
 
 /// The script has accepted the login without a backend.
-fn a_session_without_a_backend_is_found(product: Product) {
+fn a_kill_finds_a_session_without_a_backend(product: Product) {
     for killer in ["k_boss", "k_chief"] {
         let scripted = start(product);
         let mut killer = connect(&scripted, killer);
@@ -204,7 +204,7 @@ fn a_session_without_a_backend_is_found(product: Product) {
     }
 }
 
-fn the_admin_port_knows_it_by_the_same_id(product: Product) {
+fn the_admin_port_kills_a_session_by_the_id_that_its_client_sees(product: Product) {
     let port = e2e::free_port();
     let server = Server::shared(product);
     let settings = Settings::pooled(server, 4).admin_on(port);

@@ -9,13 +9,13 @@ in_both_ways! {
     script_globals_of_a_client_are_not_shared
     nothing_is_sent_behind_a_command_without_reply
     a_command_without_reply_follows_a_result
-    a_queue_may_end_the_session
+    a_queued_com_quit_ends_the_session
     an_injected_command_may_be_longer_than_a_packet
-    an_answer_on_the_wire
-    answers_end_where_lists_do
+    each_response_type_has_the_expected_bytes_in_the_packet
+    fields_and_rows_of_a_response_end_at_the_first_nil
     an_answer_may_be_left_for_the_result
     a_result_hook_can_return_every_decision
-    a_reply_tells_all_it_has
+    a_result_hook_sees_all_fields_of_a_reply
     figures_count_all_results
     an_error_of_an_execution_has_no_rows
     process_info_is_a_result
@@ -27,7 +27,7 @@ in_both_ways! {
 
 both! {
     a_queue_ends_where_its_connection_is_given_away
-    a_backend_that_has_no_idle_connection_is_a_number_only
+    choosing_a_backend_without_idle_connections_moves_no_session
 }
 
 const CONSTANTS: [(&str, i64); 69] = [
@@ -231,7 +231,7 @@ fn nothing_is_sent_behind_a_command_without_reply(product: Product) {
     assert_eq!(seen(&mut conn), ["1 0", "2 0"]);
 }
 
-fn a_queue_may_end_the_session(product: Product) {
+fn a_queued_com_quit_ends_the_session(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"
@@ -276,7 +276,7 @@ fn an_injected_command_may_be_longer_than_a_packet(product: Product) {
 }
 
 /// The bytes for each key of `proxy.response`.
-fn an_answer_on_the_wire(product: Product) {
+fn each_response_type_has_the_expected_bytes_in_the_packet(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"
@@ -313,7 +313,7 @@ fn an_answer_on_the_wire(product: Product) {
 }
 
 /// `fields` and `rows` end with their first nil, and a row has as many values as there are fields.
-fn answers_end_where_lists_do(product: Product) {
+fn fields_and_rows_of_a_response_end_at_the_first_nil(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"
@@ -440,7 +440,7 @@ fn watcher(product: Product, body: &str) -> Scripted {
     Scripted::start(product, &seeing(&script))
 }
 
-fn a_reply_tells_all_it_has(product: Product) {
+fn a_result_hook_sees_all_fields_of_a_reply(product: Product) {
     let scripted = watcher(
         product,
         r#"
@@ -687,7 +687,7 @@ fn a_queue_ends_where_its_connection_is_given_away(product: Product) {
 }
 
 /// The backend has no idle connection, so the session stays on its own.
-fn a_backend_that_has_no_idle_connection_is_a_number_only(product: Product) {
+fn choosing_a_backend_without_idle_connections_moves_no_session(product: Product) {
     let server = Server::shared(product).tcp();
     let settings = Settings::default()
         .backend(server)

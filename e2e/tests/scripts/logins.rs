@@ -8,8 +8,8 @@ in_both_ways! {
     the_servers_answer_may_be_replaced
     a_refused_login_is_seen
     a_script_gets_the_addresses
-    another_account_may_log_in_later
-    a_deprecated_answer_to_the_greeting_is_one
+    a_session_with_a_script_can_change_its_user
+    a_deprecated_decision_of_read_handshake_still_refuses_the_login
     scramble_and_challenge_are_as_on_the_wire
     read_auth_may_let_a_client_in
     a_decision_that_means_nothing_lets_a_login_pass
@@ -139,7 +139,7 @@ fn a_script_gets_the_addresses(product: Product) {
     );
 }
 
-fn another_account_may_log_in_later(product: Product) {
+fn a_session_with_a_script_can_change_its_user(product: Product) {
     let scripted = Scripted::start(product, "function read_query() end");
     let mut conn = scripted.connect();
     conn.change_user(&Login::app()).unwrap();
@@ -148,7 +148,7 @@ fn another_account_may_log_in_later(product: Product) {
     conn.change_user(&wrong).unwrap_err();
 }
 
-fn a_deprecated_answer_to_the_greeting_is_one(product: Product) {
+fn a_deprecated_decision_of_read_handshake_still_refuses_the_login(product: Product) {
     let scripted = Scripted::start(
         product,
         r#"

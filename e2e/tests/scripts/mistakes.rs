@@ -17,8 +17,8 @@ in_both_ways! {
     malformed_packets_of_a_script_disturb_no_other_session
     objects_that_outlive_their_hook_are_harmless
     an_error_in_a_hook_is_as_if_it_were_not_there
-    a_hook_holds_others_for_so_many_instructions
-    a_command_of_the_shell_holds_others_for_so_long
+    the_default_instruction_limit_ends_an_endless_hook
+    script_time_max_ends_a_hook_that_runs_a_shell_command
     a_hook_reads_an_empty_standard_input
 }
 
@@ -243,7 +243,7 @@ fn a_runaway_script_costs_its_own_client_only(product: Product) {
 }
 
 #[test]
-fn whichever_hook_passes_a_limit_it_lets_nothing_pass() {
+fn a_hook_beyond_its_instruction_limit_refuses_the_login_or_result() {
     let endless = "while true do end";
     for hook in [
         "connect_server",
@@ -535,7 +535,7 @@ fn an_error_in_a_hook_is_as_if_it_were_not_there(product: Product) {
 }
 
 /// A hook without a configured limit ends as well, by a number of instructions and not by time.
-fn a_hook_holds_others_for_so_many_instructions(product: Product) {
+fn the_default_instruction_limit_ends_an_endless_hook(product: Product) {
     let settings = usual(product).set("script.time_max", "1h");
     let scripted = Scripted::with(settings, &wrong("while true do end"));
     let mut conn = scripted.connect();
@@ -550,7 +550,7 @@ fn a_hook_holds_others_for_so_many_instructions(product: Product) {
         .wait_logged(&["its limit of 20000000 instructions"]);
 }
 
-fn a_command_of_the_shell_holds_others_for_so_long(product: Product) {
+fn script_time_max_ends_a_hook_that_runs_a_shell_command(product: Product) {
     let settings = usual(product).set("script.time_max", "2s");
     let scripted = Scripted::with(settings, &wrong("os.execute('sleep 3600; true')"));
     let mut conn = scripted.connect();

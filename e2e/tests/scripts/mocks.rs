@@ -51,7 +51,7 @@ fn a_mock_is_a_backend_of_another_proxy() {
 }
 
 #[test]
-fn without_a_server_a_command_is_refused_in_words() {
+fn a_forwarded_command_without_a_backend_gets_an_error_text() {
     let scripted = Scripted::with(
         Settings::default(),
         &MOCK.replace(
@@ -71,7 +71,7 @@ fn without_a_server_a_command_is_refused_in_words() {
 }
 
 #[test]
-fn a_client_may_be_sent_away_at_once() {
+fn connect_server_can_refuse_a_client_without_a_backend() {
     let scripted = Scripted::with(
         Settings::default(),
         r#"

@@ -7,11 +7,11 @@ use super::*;
 
 in_both_ways! {
     names_of_release_0_5_are_known
-    results_are_always_shown_where_old_scripts_want_it
-    queues_are_counted_in_every_way
+    script_results_always_shows_results_without_resultset_is_needed
+    each_old_way_to_read_the_queue_length_works
     addresses_of_unix_sockets_are_paths
     addresses_of_ipv6_are_in_brackets
-    what_is_not_known_yet_is_nil
+    user_names_are_nil_before_the_login
 }
 
 /// A script that records the values of expressions.
@@ -70,7 +70,7 @@ fn names_of_release_0_5_are_known(product: Product) {
 }
 
 /// As in release 0.6, whose scripts did not have `resultset_is_needed`.
-fn results_are_always_shown_where_old_scripts_want_it(product: Product) {
+fn script_results_always_shows_results_without_resultset_is_needed(product: Product) {
     let script = seeing(
         r#"
         function read_query(packet)
@@ -92,7 +92,7 @@ fn results_are_always_shown_where_old_scripts_want_it(product: Product) {
     assert_eq!(seen(&mut conn), ["7", "8"]);
 }
 
-fn queues_are_counted_in_every_way(product: Product) {
+fn each_old_way_to_read_the_queue_length_works(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(
@@ -174,7 +174,7 @@ fn in_front_of(product: Product, backend: &str) -> Settings {
     }
 }
 
-fn what_is_not_known_yet_is_nil(product: Product) {
+fn user_names_are_nil_before_the_login(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(

@@ -6,16 +6,16 @@ use super::waiting::TELLS;
 use super::*;
 
 in_both_ways! {
-    a_value_never_leaves_its_place
+    a_parameter_value_cannot_inject_sql
     values_have_types
-    how_many_there_are_is_checked
-    what_the_server_refuses_is_told
-    what_is_no_value_is_a_mistake
+    a_wrong_number_of_parameters_gives_an_error
+    a_script_gets_the_servers_error_for_a_query_with_parameters
+    a_parameter_of_an_invalid_type_gives_an_error
 }
 
 both! {
-    statements_are_closed
-    parameters_go_elsewhere_as_well
+    statements_prepared_for_parameters_are_closed
+    queries_with_parameters_run_on_other_backends
 }
 
 /// `DO run EXPRESSION` answers with the expression's value.
@@ -45,7 +45,7 @@ fn started(product: Product) -> (Scripted, RawConn) {
     (scripted, conn)
 }
 
-fn a_value_never_leaves_its_place(product: Product) {
+fn a_parameter_value_cannot_inject_sql(product: Product) {
     let (_scripted, mut conn) = started(product);
     // Settings that make quoted values unsafe: backslashes that escape nothing, character sets in which a backslash
     // may be half of a character.
@@ -107,7 +107,7 @@ fn values_have_types(product: Product) {
     assert_eq!(conn.value("SELECT COUNT(*) FROM mysql.pf_values"), "2");
 }
 
-fn how_many_there_are_is_checked(product: Product) {
+fn a_wrong_number_of_parameters_gives_an_error(product: Product) {
     let (_scripted, mut conn) = started(product);
     let asked = "DO run pilotfish.query(nil, 'SELECT ?', 1, nil)";
     assert_eq!(conn.value(asked), "the statement has 1 placeholders, not 2");
@@ -116,7 +116,7 @@ fn how_many_there_are_is_checked(product: Product) {
     assert_eq!(conn.value("SELECT 7"), "7");
 }
 
-fn what_the_server_refuses_is_told(product: Product) {
+fn a_script_gets_the_servers_error_for_a_query_with_parameters(product: Product) {
     let (_scripted, mut conn) = started(product);
     let number = "DO run select(3, pilotfish.query(nil, 'SELECT ? FROM nowhere.at_all', 1))";
     assert!(["1146", "1049"].contains(&&*conn.value(number)));
@@ -130,7 +130,7 @@ fn what_the_server_refuses_is_told(product: Product) {
     assert_eq!(conn.value("SELECT 7"), "7");
 }
 
-fn what_is_no_value_is_a_mistake(product: Product) {
+fn a_parameter_of_an_invalid_type_gives_an_error(product: Product) {
     let (_scripted, mut conn) = started(product);
     for (value, cause) in [
         ("{}", "parameter 2 cannot be a table"),
@@ -146,7 +146,7 @@ fn what_is_no_value_is_a_mistake(product: Product) {
 }
 
 /// On the session's own connection.
-fn statements_are_closed(product: Product) {
+fn statements_prepared_for_parameters_are_closed(product: Product) {
     let (_scripted, mut conn) = started(product);
     for number in 1..=5 {
         let asked = format!("DO run pilotfish.query(nil, 'SELECT ? + 1', {number})");
@@ -161,7 +161,7 @@ fn statements_are_closed(product: Product) {
     assert_eq!(count(&mut conn, "close"), "10");
 }
 
-fn parameters_go_elsewhere_as_well(product: Product) {
+fn queries_with_parameters_run_on_other_backends(product: Product) {
     let cluster = Cluster::lease(product, 1);
     cluster.tell_apart(&[]);
     let settings = Settings::of_cluster(&cluster)

@@ -8,10 +8,10 @@ use e2e::{free_port, wait};
 use super::*;
 
 in_both_ways! {
-    a_refused_login_ends_with_the_hook
-    a_client_that_leaves_within_its_login_ends_with_the_hook
-    a_script_that_refuses_hears_of_the_end
-    each_client_ends_once
+    disconnect_client_runs_after_a_refused_login
+    disconnect_client_runs_for_a_client_that_disconnects_during_login
+    disconnect_client_runs_after_a_script_refuses_the_login
+    disconnect_client_runs_once_for_each_client
 }
 
 /// Records each end. `SELECT seen` returns the records.
@@ -31,7 +31,7 @@ fn ends(scripted: &Scripted, count: usize) -> Vec<String> {
     lines
 }
 
-fn a_refused_login_ends_with_the_hook(product: Product) {
+fn disconnect_client_runs_after_a_refused_login(product: Product) {
     let scripted = Scripted::start(product, &seeing(ENDS));
     let wrong = Login::with("app", "wrong");
     RawConn::connect(&scripted.proxy.address(), &wrong).unwrap_err();
@@ -40,7 +40,7 @@ fn a_refused_login_ends_with_the_hook(product: Product) {
     assert_eq!(lines.len(), 1, "{lines:?}");
 }
 
-fn a_client_that_leaves_within_its_login_ends_with_the_hook(product: Product) {
+fn disconnect_client_runs_for_a_client_that_disconnects_during_login(product: Product) {
     let scripted = Scripted::start(product, &seeing(ENDS));
     let socket = TcpStream::connect(scripted.proxy.tcp()).unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -50,7 +50,7 @@ fn a_client_that_leaves_within_its_login_ends_with_the_hook(product: Product) {
     assert_eq!(ends(&scripted, 1), [format!("end of nil {port}")]);
 }
 
-fn a_script_that_refuses_hears_of_the_end(product: Product) {
+fn disconnect_client_runs_after_a_script_refuses_the_login(product: Product) {
     for hook in [
         "connect_server",
         "read_handshake",
@@ -79,7 +79,7 @@ fn a_script_that_refuses_hears_of_the_end(product: Product) {
     }
 }
 
-fn each_client_ends_once(product: Product) {
+fn disconnect_client_runs_once_for_each_client(product: Product) {
     let scripted = Scripted::start(product, &seeing(ENDS));
     for turn in 0..3 {
         let mut conn = scripted.connect();
@@ -105,7 +105,7 @@ fn each_client_ends_once(product: Product) {
 }
 
 #[test]
-fn a_client_without_a_backend_ends_with_the_hook() {
+fn disconnect_client_runs_for_a_client_without_a_backend() {
     let script = r#"
         function disconnect_client() print("the end of " .. proxy.connection.client.src.port) end
     "#;
@@ -135,7 +135,7 @@ fn parking(when: &str) -> String {
 both! {
     no_pool_gets_a_connection_that_is_not_logged_in
     a_connection_given_away_within_its_login_ends_it
-    a_taken_connection_that_nobody_uses_goes_back
+    a_taken_connection_returns_to_its_pool_after_a_failed_login
 }
 
 fn no_pool_gets_a_connection_that_is_not_logged_in(product: Product) {
@@ -176,7 +176,7 @@ fn a_connection_given_away_within_its_login_ends_it(product: Product) {
 }
 
 /// The connection belongs to the account that has logged in over it, not to the client that has taken it.
-fn a_taken_connection_that_nobody_uses_goes_back(product: Product) {
+fn a_taken_connection_returns_to_its_pool_after_a_failed_login(product: Product) {
     let script = r#"
         local function idle(user) return proxy.global.backends[1].pool.users[user].cur_idle_connections end
         function connect_server()

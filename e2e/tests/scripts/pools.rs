@@ -40,7 +40,7 @@ const KEEPER: &str = r#"
     function disconnect_client() proxy.connection.backend_ndx = 0 end
 "#;
 
-both! { connections_are_parked_and_taken a_taken_connection_is_as_new a_parked_connection_that_ends_is_gone }
+both! { connections_are_parked_and_taken a_taken_connection_has_no_state_of_earlier_sessions a_killed_parked_connection_leaves_the_pool }
 
 fn connections_are_parked_and_taken(product: Product) {
     let scripted = Scripted::start(product, &seeing(&[POOLED, KEEPER].concat()));
@@ -56,7 +56,7 @@ fn connections_are_parked_and_taken(product: Product) {
     assert_eq!(second.value("SELECT CONNECTION_ID()"), id);
 }
 
-fn a_taken_connection_is_as_new(product: Product) {
+fn a_taken_connection_has_no_state_of_earlier_sessions(product: Product) {
     let scripted = Scripted::start(product, &seeing(&[POOLED, KEEPER].concat()));
     let mut first = scripted.connect();
     let mut second = scripted.connect();
@@ -66,7 +66,7 @@ fn a_taken_connection_is_as_new(product: Product) {
     assert_eq!(first.run("SELECT @mine").text(0, 0), None);
 }
 
-fn a_parked_connection_that_ends_is_gone(product: Product) {
+fn a_killed_parked_connection_leaves_the_pool(product: Product) {
     let scripted = Scripted::start(product, &seeing(&[POOLED, KEEPER].concat()));
     let mut conn = scripted.connect();
     let id = conn.value("SELECT CONNECTION_ID()");

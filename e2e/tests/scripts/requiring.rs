@@ -4,9 +4,9 @@ use super::*;
 
 in_both_ways! {
     a_required_module_may_have_the_hooks
-    a_module_belongs_to_who_has_required_it_first
-    what_is_printed_goes_to_standard_output
-    figures_of_memory_are_told
+    a_module_writes_into_the_proxy_table_of_its_first_client
+    print_writes_to_standard_output_until_chassis_is_required
+    get_stats_returns_the_memory_of_the_interpreter
 }
 
 /// A script in a folder with these modules.
@@ -53,7 +53,7 @@ fn a_required_module_may_have_the_hooks(product: Product) {
 
 /// `module("proxy.x")` writes into `proxy` of the client that has required it first. Other clients get the value
 /// that `require` returns.
-fn a_module_belongs_to_who_has_required_it_first(product: Product) {
+fn a_module_writes_into_the_proxy_table_of_its_first_client(product: Product) {
     let module = "module('proxy.own', package.seeall)\nfunction name() return 'own' end";
     let script = seeing(
         r#"
@@ -80,7 +80,7 @@ fn a_module_belongs_to_who_has_required_it_first(product: Product) {
 }
 
 /// Until a script requires `chassis`. After that, `print` writes its first argument into the log.
-fn what_is_printed_goes_to_standard_output(product: Product) {
+fn print_writes_to_standard_output_until_chassis_is_required(product: Product) {
     let script = r#"
         function read_query(packet)
             if packet == "\003DO print" then print("printed", 1, nil)
@@ -126,7 +126,7 @@ fn what_is_printed_goes_to_standard_output(product: Product) {
     assert!(line("print is what it was").is_none());
 }
 
-fn figures_of_memory_are_told(product: Product) {
+fn get_stats_returns_the_memory_of_the_interpreter(product: Product) {
     let scripted = Scripted::start(
         product,
         &seeing(

@@ -12,8 +12,8 @@ in_both_ways! {
     a_long_result_is_rewritten_in_little_memory
     rows_of_a_queue_are_rewritten
     rows_of_cursors_are_refused_where_rows_are_rewritten
-    a_file_that_is_loaded_passes_beside_rows
-    what_a_hook_that_failed_has_said_is_not_said
+    load_data_local_works_while_rows_are_rewritten
+    a_failed_hook_rewrites_no_rows
     an_execution_is_told_with_its_parameters
     long_data_is_left_out_of_an_execution
 }
@@ -159,7 +159,7 @@ fn rows_of_cursors_are_refused_where_rows_are_rewritten(product: Product) {
     assert_eq!(conn.value("SELECT 'secret'"), "hidden");
 }
 
-fn a_file_that_is_loaded_passes_beside_rows(product: Product) {
+fn load_data_local_works_while_rows_are_rewritten(product: Product) {
     let scripted = rewriting(product, "row[1] = row[1] .. '!'");
     let mut conn = scripted.connect();
     // The server may refuse the statement. The session continues in either case.
@@ -167,7 +167,7 @@ fn a_file_that_is_loaded_passes_beside_rows(product: Product) {
     assert_eq!(conn.value("SELECT 7"), "7!");
 }
 
-fn what_a_hook_that_failed_has_said_is_not_said(product: Product) {
+fn a_failed_hook_rewrites_no_rows(product: Product) {
     let script = r#"
         function read_query(packet)
             if packet:find("fails", 1, true) then

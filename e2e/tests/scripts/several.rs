@@ -4,9 +4,9 @@ use super::*;
 
 in_both_ways! {
     scripts_are_asked_in_their_order
-    a_reply_goes_to_who_has_sent_the_command
-    ones_mistake_is_not_the_others
-    ones_queue_without_a_decision_is_told
+    a_reply_goes_to_the_script_that_sent_the_command
+    an_error_in_one_script_does_not_stop_the_next_script
+    a_queue_without_a_decision_is_logged_with_its_script
 }
 
 /// A proxy that runs these scripts in order.
@@ -62,7 +62,7 @@ fn scripts_are_asked_in_their_order(product: Product) {
     assert_eq!(conn.value("SELECT 7"), "7");
 }
 
-fn a_reply_goes_to_who_has_sent_the_command(product: Product) {
+fn a_reply_goes_to_the_script_that_sent_the_command(product: Product) {
     let sends = |word: &str| {
         format!(
             r#"
@@ -86,7 +86,7 @@ fn a_reply_goes_to_who_has_sent_the_command(product: Product) {
     assert_eq!(conn.value("SELECT 'three'"), "three");
 }
 
-fn ones_mistake_is_not_the_others(product: Product) {
+fn an_error_in_one_script_does_not_stop_the_next_script(product: Product) {
     let wrong = r#"
         function read_query(packet)
             proxy.queries:append(1, "\003SELECT 'never'")
@@ -100,7 +100,7 @@ fn ones_mistake_is_not_the_others(product: Product) {
     proxy.wait_logged(&["(read_query)", "oops"]);
 }
 
-fn ones_queue_without_a_decision_is_told(product: Product) {
+fn a_queue_without_a_decision_is_logged_with_its_script(product: Product) {
     let silent = r#"
         function read_query(packet)
             proxy.queries:append(1, "\003SELECT 'never'")
@@ -148,8 +148,8 @@ fn a_listener_has_scripts_of_its_own() {
 
 both! {
     an_account_has_scripts_of_its_own
-    who_becomes_another_user_runs_its_scripts
-    who_becomes_another_user_asks_elsewhere_as_that
+    a_change_of_user_switches_to_the_new_accounts_scripts
+    a_script_query_after_a_change_of_user_runs_as_the_new_user
     an_accounts_script_that_fails_refuses_its_clients_alone
 }
 
@@ -214,7 +214,7 @@ fn an_account_has_scripts_of_its_own(product: Product) {
     }
 }
 
-fn who_becomes_another_user_runs_its_scripts(product: Product) {
+fn a_change_of_user_switches_to_the_new_accounts_scripts(product: Product) {
     let (proxy, _folder) = accounts(
         product,
         &[
@@ -239,7 +239,7 @@ fn who_becomes_another_user_runs_its_scripts(product: Product) {
     proxy.wait_logged(&["mine"]);
 }
 
-fn who_becomes_another_user_asks_elsewhere_as_that(product: Product) {
+fn a_script_query_after_a_change_of_user_runs_as_the_new_user(product: Product) {
     let server = Server::lease(product);
     let mut root = server.root();
     root.run("CREATE USER bob@'%' IDENTIFIED BY 'secret'");

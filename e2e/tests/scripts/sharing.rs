@@ -9,13 +9,13 @@ use super::*;
 
 both! {
     a_script_chooses_where_each_statement_goes
-    what_a_session_has_set_follows_it
+    session_variables_follow_the_session_to_each_backend
     a_transaction_stays_where_it_is
-    what_was_written_is_seen_where_a_script_reads
+    writes_are_visible_on_the_replica_that_a_script_chooses
     many_sessions_need_few_connections
-    nothing_leads_out_of_a_scripts_sight
-    what_has_no_reply_is_answered_nothing
-    a_hook_that_has_begun_ends
+    no_command_or_change_of_user_bypasses_a_script
+    a_scripts_answer_to_a_command_without_reply_is_not_sent
+    a_waiting_hook_completes_after_it_is_removed
     a_script_sees_a_denied_login
     credentials_may_be_replaced
     reads_and_writes_are_split_by_a_script
@@ -80,7 +80,7 @@ fn a_script_chooses_where_each_statement_goes(product: Product) {
     assert_ne!(conn.value(&on(0, WHO)), "primary");
 }
 
-fn what_a_session_has_set_follows_it(product: Product) {
+fn session_variables_follow_the_session_to_each_backend(product: Product) {
     let (_cluster, _scripted, mut conn) = chooser(product);
     conn.run("SET @mine = 'kept', time_zone = '+03:00'");
     for index in [2, 3, 1, 2] {
@@ -100,7 +100,7 @@ fn a_transaction_stays_where_it_is(product: Product) {
     assert_eq!(conn.value("SELECT COUNT(*) FROM t"), "0");
 }
 
-fn what_was_written_is_seen_where_a_script_reads(product: Product) {
+fn writes_are_visible_on_the_replica_that_a_script_chooses(product: Product) {
     let (_cluster, _scripted, mut conn) = chooser(product);
     for number in 1..=5 {
         conn.run(&on(1, "INSERT INTO t (name) VALUES ('x')"));
@@ -135,7 +135,7 @@ fn many_sessions_need_few_connections(product: Product) {
     assert_eq!(ids.collect::<HashSet<_>>().len(), 12);
 }
 
-fn nothing_leads_out_of_a_scripts_sight(product: Product) {
+fn no_command_or_change_of_user_bypasses_a_script(product: Product) {
     let script = r#"
         function read_query(packet)
             if packet:find("secret") then
@@ -185,7 +185,7 @@ fn nothing_leads_out_of_a_scripts_sight(product: Product) {
     is_kept_in(&mut other);
 }
 
-fn what_has_no_reply_is_answered_nothing(product: Product) {
+fn a_scripts_answer_to_a_command_without_reply_is_not_sent(product: Product) {
     let script = r#"
         function read_query(packet)
             local command = packet:byte()
@@ -207,7 +207,7 @@ fn what_has_no_reply_is_answered_nothing(product: Product) {
     }
 }
 
-fn a_hook_that_has_begun_ends(product: Product) {
+fn a_waiting_hook_completes_after_it_is_removed(product: Product) {
     let script = r#"
         function read_query(packet)
             if packet:sub(2) == "DO last" then

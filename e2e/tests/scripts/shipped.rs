@@ -5,19 +5,19 @@ use std::fs;
 use super::*;
 
 in_both_ways! {
-    who_comes_and_what_they_send_is_audited
+    the_auditing_script_logs_logins_and_statements
     statements_are_counted_by_their_form
     running_statements_are_shown
     a_deadlocks_transactions_are_shown
     warnings_are_printed
-    a_shells_commands_are_rewritten
-    schemas_are_united
-    a_crosstab_is_made
-    an_error_ends_no_transaction
+    the_rewrite_script_rewrites_shell_commands
+    the_union_script_combines_results_of_schemas
+    the_xtab_script_makes_a_crosstab
+    the_active_transactions_script_keeps_a_transaction_after_an_error
     connections_outlive_their_clients
-    a_transaction_that_is_left_open_is_kept_for_nobody
+    keepalive_rolls_back_the_open_transaction_of_a_disconnected_client
     scripts_are_loaded_and_unloaded
-    what_is_loaded_stands_beside_scripts_of_the_file
+    scripts_loaded_by_load_multi_run_beside_configured_scripts
 }
 
 /// A proxy with one of the shipped scripts, and a schema for this test.
@@ -31,7 +31,7 @@ fn shipped(product: Product, name: &str) -> (Scripted, Login) {
     (scripted, Login::app().schema(&schema))
 }
 
-fn who_comes_and_what_they_send_is_audited(product: Product) {
+fn the_auditing_script_logs_logins_and_statements(product: Product) {
     let (scripted, login) = shipped(product, "auditing");
     scripted.proxy.wait_event("ready", &[]);
     let mut conn = scripted.connect_as(&login);
@@ -130,7 +130,7 @@ fn warnings_are_printed(product: Product) {
     assert_eq!(conn.value("SELECT 1"), "1");
 }
 
-fn a_shells_commands_are_rewritten(product: Product) {
+fn the_rewrite_script_rewrites_shell_commands(product: Product) {
     let (scripted, login) = shipped(product, "rewrite");
     let mut conn = scripted.connect_as(&login);
     conn.run("CREATE TABLE here (a INT)");
@@ -142,7 +142,7 @@ fn a_shells_commands_are_rewritten(product: Product) {
     assert_eq!(rows(&conn.run(&format!("ls {schema}"))), ["here"]);
 }
 
-fn schemas_are_united(product: Product) {
+fn the_union_script_combines_results_of_schemas(product: Product) {
     let (scripted, login) = shipped(product, "union");
     let mut conn = scripted.connect_as(&login);
     let schema = schema_of("union");
@@ -157,7 +157,7 @@ fn schemas_are_united(product: Product) {
     assert_eq!(conn.value("SELECT DATABASE()"), schema);
 }
 
-fn a_crosstab_is_made(product: Product) {
+fn the_xtab_script_makes_a_crosstab(product: Product) {
     let (scripted, login) = shipped(product, "xtab");
     let mut conn = scripted.connect_as(&login);
     conn.run("CREATE TABLE sales (country VARCHAR(9), year INT, amount INT)");
@@ -187,7 +187,7 @@ fn file_of(name: &str) -> String {
     format!("{}/../scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn an_error_ends_no_transaction(product: Product) {
+fn the_active_transactions_script_keeps_a_transaction_after_an_error(product: Product) {
     let (scripted, login) = shipped(product, "active-transactions");
     let mut one = scripted.connect_as(&login);
     let mut two = scripted.connect_as(&login);
@@ -229,7 +229,7 @@ fn connections_outlive_their_clients(product: Product) {
     assert_eq!(next.value("SELECT DATABASE()"), schema_of("keepalive"));
 }
 
-fn a_transaction_that_is_left_open_is_kept_for_nobody(product: Product) {
+fn keepalive_rolls_back_the_open_transaction_of_a_disconnected_client(product: Product) {
     let (scripted, login) = shipped(product, "keepalive");
     let mut conn = scripted.connect_as(&login);
     conn.run("CREATE TABLE t (a INT) ENGINE=InnoDB");
@@ -275,7 +275,7 @@ fn scripts_are_loaded_and_unloaded(product: Product) {
     assert_eq!(other.run("PLOAD_HELP").texts().len(), 4);
 }
 
-fn what_is_loaded_stands_beside_scripts_of_the_file(product: Product) {
+fn scripts_loaded_by_load_multi_run_beside_configured_scripts(product: Product) {
     let schema = schema_of("chained");
     let mut root = Server::shared(product).root();
     root.run(&format!("DROP DATABASE IF EXISTS {schema}"));

@@ -6,11 +6,11 @@ use super::*;
 
 both! {
     a_relayed_session_cannot_become_an_account_with_a_script
-    however_the_change_of_user_comes
-    another_account_may_follow_where_nobodys_script_is_evaded
-    a_session_with_other_scripts_cannot_either
-    a_transparent_listener_is_no_way_around
-    what_cannot_be_followed_is_the_end
+    a_change_of_user_in_any_packet_split_is_refused
+    a_relayed_session_may_change_to_an_account_without_a_script
+    a_session_with_a_script_cannot_change_to_an_account_with_another_script
+    a_transparent_listener_refuses_accounts_with_scripts
+    a_command_that_the_proxy_cannot_follow_ends_the_session
 }
 
 /// Accounts that only the server knows, and an account with a script in the proxy's settings.
@@ -78,7 +78,7 @@ fn change_of_user() -> Vec<u8> {
     packet
 }
 
-fn however_the_change_of_user_comes(product: Product) {
+fn a_change_of_user_in_any_packet_split_is_refused(product: Product) {
     let folder = Folder::new("files");
     let proxy = Proxy::start(&settings(product, &folder));
     let told = |conn: &mut RawConn| loop {
@@ -114,7 +114,7 @@ fn however_the_change_of_user_comes(product: Product) {
     }
 }
 
-fn another_account_may_follow_where_nobodys_script_is_evaded(product: Product) {
+fn a_relayed_session_may_change_to_an_account_without_a_script(product: Product) {
     let folder = Folder::new("files");
     let proxy = Proxy::start(&settings(product, &folder));
     let mut conn = proxy.connect_as(&stray());
@@ -128,7 +128,7 @@ fn another_account_may_follow_where_nobodys_script_is_evaded(product: Product) {
         .unwrap_err();
 }
 
-fn a_session_with_other_scripts_cannot_either(product: Product) {
+fn a_session_with_a_script_cannot_change_to_an_account_with_another_script(product: Product) {
     let folder = Folder::new("files");
     let scripted = Scripted::with(settings(product, &folder), "function read_query() end");
     let mut conn = scripted.connect_as(&stray());
@@ -139,7 +139,7 @@ fn a_session_with_other_scripts_cannot_either(product: Product) {
     assert!(conn.value("SELECT USER()").starts_with("stray2@"));
 }
 
-fn a_transparent_listener_is_no_way_around(product: Product) {
+fn a_transparent_listener_refuses_accounts_with_scripts(product: Product) {
     let folder = Folder::new("files");
     let port = e2e::free_port();
     let at = format!("127.0.0.1:{port}");
@@ -168,7 +168,7 @@ fn a_transparent_listener_is_no_way_around(product: Product) {
     }
 }
 
-fn what_cannot_be_followed_is_the_end(product: Product) {
+fn a_command_that_the_proxy_cannot_follow_ends_the_session(product: Product) {
     const CLONE: u8 = 0x20;
     let folder = Folder::new("files");
     let proxy = Proxy::start(&settings(product, &folder));

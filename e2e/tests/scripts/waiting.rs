@@ -5,21 +5,21 @@ use e2e::{Cluster, Leased, PASSWORD};
 use super::*;
 
 in_both_ways! {
-    a_hook_waits_and_nobody_else_does
+    a_waiting_hook_delays_no_other_session
     a_script_asks_in_the_session_itself
     an_error_is_told_with_its_number
     a_result_hook_may_ask_as_well
     scripts_in_a_row_may_all_wait
-    who_may_not_wait_is_told
+    a_wait_outside_a_hook_gives_an_error_with_the_reason
     a_client_may_leave_while_its_hook_waits
 }
 
 both! {
-    a_script_asks_elsewhere
-    what_is_asked_elsewhere_leaves_the_session_alone
-    each_command_has_its_place
-    each_of_a_queue_has_its_place
-    a_place_that_is_none_is_an_error
+    a_script_queries_the_backend_that_it_names
+    a_query_on_another_connection_does_not_change_the_session
+    a_route_holds_for_one_command_only
+    each_queued_query_has_its_own_route
+    an_invalid_route_gives_an_error
     a_tag_is_seen_by_rules
 }
 
@@ -38,7 +38,7 @@ fn telling(script: &str) -> String {
     format!("{TELLS}{script}")
 }
 
-fn a_hook_waits_and_nobody_else_does(product: Product) {
+fn a_waiting_hook_delays_no_other_session(product: Product) {
     let script = telling(
         r#"
         function read_query(packet)
@@ -168,7 +168,7 @@ fn scripts_in_a_row_may_all_wait(product: Product) {
     assert_eq!(conn.value("DO all"), "abcabc");
 }
 
-fn who_may_not_wait_is_told(product: Product) {
+fn a_wait_outside_a_hook_gives_an_error_with_the_reason(product: Product) {
     let script = telling(
         r#"
         local function said(run, ...)
@@ -289,7 +289,7 @@ const ASKS: &str = r#"
     end
 "#;
 
-fn a_script_asks_elsewhere(product: Product) {
+fn a_script_queries_the_backend_that_it_names(product: Product) {
     let cluster = cluster(product);
     let (_scripted, mut conn) = placed(&cluster, Settings::of_cluster(&cluster), ASKS);
     for _ in 0..3 {
@@ -305,7 +305,7 @@ fn a_script_asks_elsewhere(product: Product) {
     );
 }
 
-fn what_is_asked_elsewhere_leaves_the_session_alone(product: Product) {
+fn a_query_on_another_connection_does_not_change_the_session(product: Product) {
     let cluster = cluster(product);
     let (_scripted, mut conn) = placed(&cluster, Settings::of_cluster(&cluster), ASKS);
     conn.run("BEGIN");
@@ -323,7 +323,7 @@ fn what_is_asked_elsewhere_leaves_the_session_alone(product: Product) {
     );
 }
 
-fn each_command_has_its_place(product: Product) {
+fn a_route_holds_for_one_command_only(product: Product) {
     let cluster = cluster(product);
     let (_scripted, mut conn) = placed(&cluster, Settings::of_cluster(&cluster), ASKS);
     for _ in 0..3 {
@@ -335,7 +335,7 @@ fn each_command_has_its_place(product: Product) {
     }
 }
 
-fn each_of_a_queue_has_its_place(product: Product) {
+fn each_queued_query_has_its_own_route(product: Product) {
     let cluster = cluster(product);
     let (_scripted, mut conn) = placed(&cluster, Settings::of_cluster(&cluster), ASKS);
     for _ in 0..3 {
@@ -344,7 +344,7 @@ fn each_of_a_queue_has_its_place(product: Product) {
     }
 }
 
-fn a_place_that_is_none_is_an_error(product: Product) {
+fn an_invalid_route_gives_an_error(product: Product) {
     let cluster = cluster(product);
     let (scripted, mut conn) = placed(&cluster, Settings::of_cluster(&cluster), ASKS);
     let told = conn.value("ask cluster: SELECT 1");

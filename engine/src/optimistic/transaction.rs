@@ -16,8 +16,8 @@ use sql::{Facts, StatementKind};
 use wire::statement::statement_id;
 use wire::{Command, StatusFlags};
 
-use crate::optimistic::replay::ReplayFailure;
 use crate::command::execute::CURSOR_TYPES;
+use crate::optimistic::replay::ReplayFailure;
 use crate::session::PooledSession;
 use backend::exchange_outcome::Cut;
 use backend::exchange_outcome::{Done, ExchangeError, Reached};

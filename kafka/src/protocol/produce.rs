@@ -111,7 +111,7 @@ pub mod tests {
     }
 
     #[test]
-    fn an_answer_has_the_code_the_words_and_the_wait() {
+    fn a_produce_answer_has_error_code_message_and_throttle_time() {
         let expected = Produced {
             code: 87,
             message: Some("no such record".to_owned()),

@@ -89,7 +89,7 @@ fn unknown_plugins_speak_in_any_order() {
 }
 
 #[test]
-fn legs_of_one_kind_need_no_bridge() {
+fn authentication_packets_pass_unchanged_if_both_sides_are_equally_private() {
     let lines = [
         Backend(b"\x01\x04"),
         ToClient(b"\x01\x04"),
@@ -221,7 +221,7 @@ fn a_refusal_is_relayed() {
 }
 
 #[test]
-fn a_private_leg_is_one_thing_to_one_plugin_and_another_to_the_other() {
+fn a_local_socket_is_private_for_caching_sha2_but_not_for_sha256() {
     let local = legs(Privacy::Local, Privacy::Open);
     assert_eq!(local.bridge(CACHING_SHA2_PASSWORD), Bridge::ToOpenBackend);
     assert_eq!(local.bridge(SHA256_PASSWORD), Bridge::None);

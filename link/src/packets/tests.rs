@@ -52,7 +52,7 @@ fn bytes_read_ahead_are_handed_on() {
 }
 
 #[test]
-fn each_way_to_fail_has_its_name() {
+fn each_packet_read_error_has_its_own_variant() {
     let failure = |bytes: &[u8]| {
         let (mut near, far) = stream(bytes);
         drop(far);

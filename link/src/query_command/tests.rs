@@ -51,7 +51,7 @@ async fn a_command_whose_text_was_read_ahead_is_as_before_and_has_its_facts() {
 }
 
 #[tokio::test]
-async fn what_was_read_for_other_settings_is_not_taken() {
+async fn a_digest_read_ahead_under_another_sql_mode_is_not_used() {
     let mut query = query(&long_text(READ_HERE_BYTES_MAX));
     let (reader, memory) = (without_threads(), Arc::default());
     query.read_ahead(&reader, Flags::default(), &memory).await;
@@ -63,7 +63,7 @@ async fn what_was_read_for_other_settings_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_text_in_the_place_of_another_is_read_however_long_it_is() {
+async fn a_replacement_text_is_read_at_any_length() {
     let (flags, reader, memory) = (Flags::default(), without_threads(), Arc::default());
     let mut query = query(b"SELECT 1");
     for blanks in [0, READ_HERE_BYTES_MAX] {

@@ -269,7 +269,7 @@ async fn an_end_within_a_frame_is_no_orderly_end() {
 }
 
 #[tokio::test]
-async fn corrupt_frames_are_called_so() {
+async fn corrupt_compressed_frames_give_an_invalid_data_error() {
     let (near, mut raw) = sockets();
     let codec = Codec::new(Algorithm::Zlib, 6, Remote::Client);
     let mut client = Transport::from(near).compress(codec, b"");
@@ -362,7 +362,7 @@ async fn frames_stay_packed_until_they_have_the_wanted_bytes() {
 }
 
 #[tokio::test]
-async fn frames_that_take_as_much_memory_as_is_wanted_are_unpacked() {
+async fn packed_frames_are_unpacked_once_they_take_the_wanted_memory() {
     let (near, far) = sockets();
     let codec = Codec::new(Algorithm::Zlib, 6, Remote::Client);
     let (mut server, mut client) = (Transport::from(near).compress(codec, b""), far);

@@ -67,7 +67,7 @@ fn every_kind_of_header_is_understood_and_measured() {
 }
 
 #[test]
-fn a_part_of_a_header_never_asks_for_more_than_the_rest() {
+fn a_partial_proxy_header_requests_at_most_the_missing_bytes() {
     for (bytes, _) in samples() {
         for length in 0..bytes.len() {
             match parse(&bytes[..length]).unwrap() {
@@ -134,7 +134,7 @@ fn a_malformed_header_is_refused_at_its_first_wrong_byte() {
 }
 
 #[test]
-fn each_faulty_item_is_named() {
+fn errors_of_proxy_headers_name_the_faulty_item() {
     let text = |line: &str| parse(format!("{line}\r\n").as_bytes());
     for (line, item) in [
         ("PROXY TCP5 1.2.3.4 1.2.3.4 1 1", "protocol family"),

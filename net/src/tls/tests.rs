@@ -152,7 +152,7 @@ async fn a_certificate_made_at_start_encrypts_and_sessions_resume() {
 }
 
 #[tokio::test]
-async fn version_1_2_is_spoken_and_resumed_too() {
+async fn tls_1_2_handshakes_and_resumptions_succeed() {
     let server = server(None, ClientCertificates::Ignored);
     let config = rustls::ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS12])
@@ -227,7 +227,7 @@ async fn verification_asks_for_the_chain_and_then_for_the_name() {
 }
 
 #[tokio::test]
-async fn the_server_hears_why_it_was_not_believed() {
+async fn the_server_reports_why_a_client_rejected_its_certificate() {
     let ca = Ca::new();
     let server = ca.server(params("db1", &[]));
     let client = Ca::new().client(Verification::Ca);
@@ -280,7 +280,7 @@ async fn a_self_signed_certificate_may_be_the_ca_file_itself() {
 }
 
 #[tokio::test]
-async fn an_expired_certificate_is_called_so() {
+async fn the_error_of_an_expired_certificate_says_that_it_has_expired() {
     let ca = Ca::new();
     let mut expired = params("db1", &["db1"]);
     expired.not_after = rcgen::date_time_ymd(2020, 1, 1);
@@ -382,7 +382,7 @@ async fn a_required_client_certificate_is_named_and_its_absence_refused() {
 }
 
 #[tokio::test]
-async fn an_optional_client_certificate_may_be_absent_but_not_false() {
+async fn an_optional_client_certificate_may_be_absent_but_not_untrusted() {
     let ca = Ca::new();
     let server = server(None, ClientCertificates::Optional(ca.path("ca.pem")));
     let without = client(Verification::None, None, None);
@@ -535,7 +535,7 @@ async fn bytes_read_ahead_are_part_of_the_handshake() {
 }
 
 #[tokio::test]
-async fn garbage_is_answered_with_an_alert_and_called_garbage() {
+async fn bytes_other_than_tls_get_an_alert_and_are_reported() {
     let server = server(None, ClientCertificates::Ignored);
     for read_ahead in [true, false] {
         let (near, mut far) = UnixStream::pair().unwrap();
@@ -557,7 +557,7 @@ async fn garbage_is_answered_with_an_alert_and_called_garbage() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_during_the_handshake_is_called_so() {
+async fn a_connection_closed_during_the_tls_handshake_is_reported() {
     let server = server(None, ClientCertificates::Ignored);
     let (near, far) = UnixStream::pair().unwrap();
     drop(far);
@@ -571,7 +571,7 @@ async fn a_connection_closed_during_the_handshake_is_called_so() {
 }
 
 #[test]
-fn a_name_that_no_certificate_can_be_for_matters_only_when_verified() {
+fn an_invalid_server_name_is_an_error_only_if_the_identity_is_verified() {
     let ca = Ca::new();
     assert!(
         ca.client(Verification::Ca)

@@ -39,7 +39,7 @@ async fn serve(mut context: WorkerContext<Message>) {
 }
 
 #[test]
-fn seats_go_to_the_least_loaded_worker() {
+fn new_sessions_go_to_the_least_loaded_worker() {
     let workers = Workers::start(3, "test", serve).unwrap();
     for _ in 0..9 {
         let seat = workers.least_loaded();
@@ -98,7 +98,7 @@ fn a_worker_that_has_ended_gives_the_message_back() {
 }
 
 #[test]
-fn a_seat_is_free_again_even_if_its_message_was_never_read() {
+fn an_unread_message_frees_its_seat_when_the_worker_ends() {
     let workers = Workers::start(1, "test", |context: WorkerContext<Seat>| async move {
         let _unread = context;
     })

@@ -120,7 +120,7 @@ fn every_option_of_mysql_proxy_is_known() {
 }
 
 #[test]
-fn a_line_of_mysql_proxy_works_as_it_did() {
+fn a_command_line_of_mysql_proxy_sets_the_equivalent_settings() {
     let config = load(
         "-P :4000 -b db1:3306 -b db2,db3 -r db4 --log-level=critical --event-threads=2 \
          --proxy-connect-timeout=0.5 --plugins=proxy --max-open-files=8192",
@@ -170,7 +170,7 @@ fn refused_options_are_faults_beside_all_others() {
 }
 
 #[test]
-fn scripts_are_named_as_they_were() {
+fn script_options_of_mysql_proxy_set_the_script_settings() {
     let config = load("--basedir /opt/mp -s x.lua --lua-path y --backend a");
     assert_eq!(config.routing.script, [Path::new("/opt/mp/x.lua")]);
     let config = config.script;
@@ -226,7 +226,7 @@ fn check_prints_every_fault_or_the_differences_from_the_defaults() {
 }
 
 #[test]
-fn check_looks_at_scripts() {
+fn check_reports_missing_and_invalid_scripts() {
     let folder = tempfile::tempdir().unwrap();
     let (path, script) = (folder.path().join("x.toml"), folder.path().join("x.lua"));
     let text = format!(

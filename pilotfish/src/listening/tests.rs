@@ -29,7 +29,7 @@ fn configured(address: &str, session: SessionMode) -> ListenerConfig {
 }
 
 #[tokio::test]
-async fn a_client_brings_the_mode_of_the_listener_it_came_through() {
+async fn an_accepted_client_has_the_session_mode_of_its_listener() {
     let (plain, plain_address) = socket("127.0.0.1:0");
     let (own, own_address) = socket("127.0.0.1:0");
     let config = Config {
@@ -56,7 +56,7 @@ async fn a_client_brings_the_mode_of_the_listener_it_came_through() {
 }
 
 #[tokio::test]
-async fn all_that_is_configured_is_bound() {
+async fn the_proxy_binds_every_configured_address() {
     // Ports that were free when the test started.
     let free = || socket("127.0.0.1:0").1;
     let (first, second) = (free(), free());

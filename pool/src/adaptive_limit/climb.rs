@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_only_waits_gets_as_many_as_there_are() {
+    fn the_limit_approaches_its_maximum_if_throughput_grows_with_it() {
         assert!(settled(|running| 100.0 * running, 0.03) > 900.0);
     }
 

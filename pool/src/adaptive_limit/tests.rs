@@ -63,7 +63,7 @@ fn a_transaction_continues_above_the_limit() {
 }
 
 #[test]
-fn one_that_has_left_the_line_is_not_called() {
+fn a_waiter_that_left_the_queue_is_not_woken() {
     let limit = limit(1);
     let running = limit.begin().unwrap();
     let gone = limit.join_queue('a');
@@ -76,7 +76,7 @@ fn one_that_has_left_the_line_is_not_called() {
 }
 
 #[test]
-fn the_place_of_one_that_has_gone_when_it_is_called_goes_to_the_next() {
+fn a_slot_that_a_waiter_does_not_take_goes_to_the_next_waiter() {
     let limit = limit(1);
     let running = limit.begin().unwrap();
     for waiter in "ab".chars() {
@@ -112,7 +112,7 @@ fn a_long_statement_does_not_count_for_the_limit() {
 }
 
 #[test]
-fn other_bounds_hold_at_once() {
+fn changed_bounds_apply_immediately() {
     let limit = limit(1);
     let _running = limit.begin().unwrap();
     assert!(limit.begin().is_none());
@@ -125,7 +125,7 @@ proptest! {
     /// Random begins, ends and departures: at most the limit runs, every waiter is served, and at the end no statement
     /// is counted.
     #[test]
-    fn all_that_wait_have_their_turn(places in 1u32..5, steps in prop::collection::vec((0u8..4, 0usize..8), 0..200)) {
+    fn all_queued_statements_are_admitted_in_order_within_the_limit(places in 1u32..5, steps in prop::collection::vec((0u8..4, 0usize..8), 0..200)) {
         let limit: AdaptiveLimit<usize> = AdaptiveLimit::new(bounds(places));
         let mut running: Vec<Span> = Vec::new();
         let mut waiting: Vec<(usize, QueuePlace)> = Vec::new();

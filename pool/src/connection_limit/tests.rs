@@ -27,7 +27,7 @@ fn places_return_when_they_are_dropped() {
 }
 
 #[test]
-fn a_place_under_two_ceilings_is_a_place_under_both_or_none() {
+fn a_connection_slot_needs_room_under_both_connection_limits() {
     let (wide, narrow) = (quiet(9), quiet(0));
     let both = holdings(&[&wide, &narrow]);
     assert!(take(&both).is_none());
@@ -39,7 +39,7 @@ fn a_place_under_two_ceilings_is_a_place_under_both_or_none() {
 }
 
 #[test]
-fn the_poorest_in_line_comes_first_then_the_first() {
+fn the_waiter_with_fewest_connections_is_served_first_then_by_arrival() {
     let connection_limit = quiet(3);
     let [rich, poor, late] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let mut places: Vec<_> = (0..3).filter_map(|_| take(&rich)).collect();
@@ -92,7 +92,7 @@ fn a_request_that_does_not_wait_yields_to_the_queue() {
 }
 
 #[test]
-fn a_line_asks_the_rich_more_than_the_poor() {
+fn a_queue_claims_more_from_the_holder_with_most_connections() {
     let connection_limit = quiet(4);
     let [rich, poor, none] = [0; 3].map(|_| holdings(&[&connection_limit]));
     let mut places: Vec<_> = (0..3).filter_map(|_| take(&rich)).collect();

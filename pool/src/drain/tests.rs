@@ -115,7 +115,7 @@ fn a_removed_key_is_gone_when_its_last_connection_is() {
 }
 
 #[test]
-fn a_ticket_of_a_removed_key_means_nothing() {
+fn a_ticket_of_a_removed_key_is_invalid() {
     let connection_limit = ConnectionLimit::new(0, || ());
     let mut pool = pool(&connection_limit);
     let Verdict::Wait(ticket) = check_out(&mut pool, 1, 'w', S) else {
@@ -154,7 +154,7 @@ fn a_new_sub_pool_under_the_same_limit_keeps_the_count() {
 }
 
 #[test]
-fn connections_seen_to_be_dead_are_weeded_out() {
+fn broken_idle_connections_are_closed() {
     let connection_limit = ConnectionLimit::new(9, || ());
     let mut pool = pool(&connection_limit);
     let leases = [open(&mut pool, 1), open(&mut pool, 1)];
@@ -170,7 +170,7 @@ fn connections_seen_to_be_dead_are_weeded_out() {
 }
 
 #[test]
-fn a_new_supply_under_another_ceiling_waits_there() {
+fn waiters_of_a_key_move_to_the_queue_of_its_new_connection_limit() {
     let (former, latter) = (
         ConnectionLimit::new(0, || ()),
         ConnectionLimit::new(1, || ()),

@@ -63,7 +63,7 @@ fn woken(pool: &mut TestPool, now: Duration) -> (String, Vec<OpeningPermit>) {
 }
 
 #[test]
-fn where_none_is_the_first_opens_at_once_and_the_others_wait_as_long_as_that_takes() {
+fn the_first_request_opens_a_connection_and_later_requests_wait_for_one_opening() {
     let mut pool = pool();
     let Verdict::Open(permit) = check_out(&mut pool, '-', S, S) else {
         panic!("nothing is there");
@@ -81,7 +81,7 @@ fn where_none_is_the_first_opens_at_once_and_the_others_wait_as_long_as_that_tak
 }
 
 #[test]
-fn one_that_comes_back_in_time_spares_the_opening() {
+fn a_connection_released_in_time_saves_opening_another() {
     let mut pool = pool();
     let lease = leased(&mut pool, S);
     let _ticket = wait(&mut pool, 'w', S + MS);
@@ -135,7 +135,7 @@ fn a_request_with_less_time_than_an_opening_takes_opens_at_once() {
 }
 
 #[test]
-fn one_that_breaks_is_replaced_at_once() {
+fn a_broken_connection_is_replaced_immediately() {
     let mut pool = pool();
     let lease = leased(&mut pool, S);
     let _ticket = wait(&mut pool, 'w', S);

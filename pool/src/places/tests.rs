@@ -209,7 +209,7 @@ fn a_permit_that_was_not_used_costs_no_pace() {
 }
 
 #[test]
-fn a_queue_that_is_full_and_a_session_without_patience_are_refused() {
+fn a_full_queue_and_a_wait_limit_of_zero_refuse_the_request() {
     let mut pool = pool(Limits {
         waiters_max: 1,
         ..at_most(1)
@@ -273,7 +273,7 @@ fn the_place_of_a_dropped_wake_goes_to_the_next_waiter() {
 }
 
 #[test]
-fn more_than_may_be_idle_is_closed() {
+fn connections_above_the_idle_limit_are_closed() {
     let mut pool = pool(Limits {
         idle_max: 1,
         ..at_most(2)

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_go_round_past_those_that_mean_something_else_or_are_taken() {
+    fn statement_ids_wrap_around_and_skip_reserved_and_used_ids() {
         let mut statements = statements();
         let one = prepare(&mut statements);
         statements.last = ClientStatementId(0xFFFF_FFFD);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_prepared_than_may_be() {
+    fn prepare_is_refused_above_the_statement_limit() {
         let mut statements = statements();
         for _ in 0..3 {
             prepare(&mut statements);

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_prepared_anew_has_seen_no_types_and_closes_its_former_self() {
+    fn preparing_a_statement_again_resets_its_types_and_closes_the_old_id() {
         let mut prepared = Prepared::new(2);
         run(&mut prepared, 'a');
         let types: Rc<[u8]> = [3, 0].into();

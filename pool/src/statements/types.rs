@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn more_sets_than_are_kept_are_within_none() {
+    fn a_type_set_with_too_many_entries_is_within_no_other_set() {
         let many: Vec<u8> = (0..20).collect();
         assert!(!seen(&many).is_within(&seen(&many)));
         assert!(seen(&many[12..]).is_within(&seen(&many)));

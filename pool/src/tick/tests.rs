@@ -109,7 +109,7 @@ fn tick(pool: &mut TestPool, now: Duration) -> Vec<String> {
 }
 
 #[test]
-fn with_nothing_there_nothing_is_due() {
+fn an_empty_pool_has_no_tick_due() {
     let mut pool = pool(quiet());
     assert!(pool.tick(S).is_empty());
     assert_eq!(pool.next_tick(S), None);
@@ -294,7 +294,7 @@ fn the_last_idle_connection_is_yielded_after_a_moment() {
 }
 
 #[test]
-fn a_busy_key_makes_room_for_one_in_another_worker_until_both_have_the_same() {
+fn a_busy_key_yields_connections_to_another_worker_until_both_hold_equally_many() {
     let connection_limit = ConnectionLimit::new(4, || ());
     let [mut rich, mut poor] = [1, 2].map(|seed| {
         let mut pool = TestPool::new(seed);
@@ -328,7 +328,7 @@ fn a_busy_key_makes_room_for_one_in_another_worker_until_both_have_the_same() {
 }
 
 #[test]
-fn a_key_with_nothing_gets_a_place_even_from_one_with_a_single_connection() {
+fn a_key_without_connections_gets_the_only_connection_of_another_key() {
     let connection_limit = ConnectionLimit::new(1, || ());
     let mut pool = Pool::new(1);
     pool.supply('a', supply(quiet(), &fast(), &[&connection_limit]));
@@ -371,7 +371,7 @@ fn one_connection_is_yielded_at_a_time() {
 }
 
 #[test]
-fn nothing_is_opened_ahead_while_others_want_the_place() {
+fn no_connection_is_opened_ahead_while_other_keys_have_waiters() {
     let connection_limit = ConnectionLimit::new(1, || ());
     let mut pool = Pool::new(1);
     let warm = Limits {

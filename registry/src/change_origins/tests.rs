@@ -136,7 +136,7 @@ fn other_connections_and_later_statements_do_not_count() {
 }
 
 #[test]
-fn its_memory_is_bounded_and_empty_without_readers() {
+fn change_origins_are_bounded_and_empty_without_readers() {
     let origins = ChangeOrigins::default();
     origins.note_session(Some(THREAD), || seconds(1), None);
     assert!(origins.latest.lock().unwrap().is_empty());

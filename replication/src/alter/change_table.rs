@@ -230,7 +230,7 @@ mod tests {
     const INNODB: &str = "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4";
 
     #[test]
-    fn columns_come_go_change_and_move() {
+    fn column_changes_become_one_alter_table() {
         let before = ("`a` int,\n  `b` int,\n  `c` int,\n  `d` int", INNODB);
         assert_eq!(steps(before, before), "");
         assert_eq!(

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_part_is_found() {
+    fn a_create_table_is_parsed_into_its_parts() {
         let table = parse(
             "CREATE TABLE `t` (\n  `a` int(11) NOT NULL COMMENT 'x, `y` ('')',\n  `b,c` enum('p','q)') DEFAULT NULL,\n  \
              PRIMARY KEY (`a`),\n  UNIQUE KEY `k``1` (`b,c`(3),`a`),\n  \

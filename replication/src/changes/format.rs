@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_has_its_position_as_id_and_a_line_has_it_in_its_object() {
+    fn a_server_sent_event_has_its_position_as_id() {
         let mut out = Vec::new();
         ServerSentEvents.put_heartbeat(&mut out, "{}", "");
         ServerSentEvents.put_change(&mut out, "{\"op\":\"c\"}", "0-1-5");

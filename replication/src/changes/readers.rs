@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readers_over_http_are_bounded_and_those_that_go_make_room() {
+    fn the_number_of_http_change_readers_is_limited() {
         let readers = Arc::new(ChangeReaders::default());
         let file = ChangeReaderView {
             transport: ChangeTransport::File,

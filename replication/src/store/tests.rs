@@ -133,7 +133,7 @@ fn the_schema_of_each_time_can_be_read() {
 }
 
 #[test]
-fn a_dropped_schema_ends_all_that_was_in_it() {
+fn a_dropped_schema_ends_the_history_of_its_objects() {
     let mut store = Store::open(None, 0).unwrap();
     store.note(NAME, &[is("a", "a"), is("b", "b")], 1).unwrap();
     let schema = Observed {
@@ -151,7 +151,7 @@ fn a_dropped_schema_ends_all_that_was_in_it() {
 }
 
 #[test]
-fn the_work_of_a_tool_is_one_change() {
+fn an_online_schema_change_is_stored_as_one_change() {
     let mut store = Store::open(None, 0).unwrap();
     let steps = [
         change(1, "CREATE TABLE", &["_t_gho"], "create gho"),
@@ -347,7 +347,7 @@ fn the_history_is_a_sequence_of_revisions() {
 }
 
 #[test]
-fn the_work_of_a_tool_is_one_revision() {
+fn an_online_schema_change_is_one_revision() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("schemas.db");
     let mut store = Store::open(Some(&file), 1 << 30).unwrap();

@@ -203,7 +203,7 @@ fn statements_name_these_objects() {
 }
 
 #[test]
-fn a_change_says_when_where_and_how_long_and_no_password() {
+fn a_schema_change_has_its_time_origin_and_duration_but_no_password() {
     let found = change("CREATE USER a IDENTIFIED BY 'secret'").unwrap();
     assert_eq!(found.statement, "CREATE USER a IDENTIFIED BY '<secret>'");
     assert_eq!((found.thread_id, found.seconds, found.server_id), (7, 2, 1));

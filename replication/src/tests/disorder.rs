@@ -34,7 +34,7 @@ fn follow(behind: &str, events: &[Vec<u8>]) -> (Result<Brought, StreamError>, Ve
 const STANDALONE: u8 = MariadbGtidEvent::FLAG_STANDALONE;
 
 #[test]
-fn a_transaction_that_the_stream_has_had_is_not_taken_again() {
+fn a_repeated_transaction_ends_the_replication_stream() {
     let (last, _) = follow("0-1-5", &[gtid(300, 5, STANDALONE)]);
     let text = last.unwrap_err().to_string();
     assert!(text.contains("0-1-5 again"), "{text}");
@@ -123,7 +123,7 @@ fn an_event_that_is_not_known_ends_the_stream_unless_it_may_be_skipped() {
 }
 
 #[test]
-fn rows_are_not_decoded() {
+fn following_a_stream_does_not_decode_row_events() {
     // As rows, these bytes would be invalid.
     let rows = event(EventType::WRITE_ROWS_V1, 300, b"nonsense", Checksum::None);
     assert!(matches!(follow("", &[rows]).0, Ok(Brought::Nothing)));

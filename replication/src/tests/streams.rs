@@ -128,7 +128,7 @@ async fn an_event_beyond_the_limit_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn the_server_ends_the_stream_in_these_ways() {
+async fn an_eof_or_error_of_the_server_ends_the_stream_with_its_cause() {
     let (mut ended, mut server) = stream(LIMITS);
     server.packet(0, &[0xfe, 0, 0, 0, 0]).await;
     assert!(matches!(ended.next().await, Err(StreamError::Ended)));
@@ -172,7 +172,7 @@ async fn the_server_ends_the_stream_in_these_ways() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_says_nothing_is_left() {
+async fn a_replication_stream_ends_if_the_server_is_silent() {
     let (mut stream, _server) = stream(LIMITS);
     assert!(matches!(stream.next().await, Err(StreamError::Silent(30))));
 }

@@ -173,7 +173,7 @@ fn fewest_sessions_keeps_lasting_sessions_in_proportion_to_weights() {
 }
 
 #[test]
-fn round_robin_goes_round() {
+fn round_robin_chooses_each_backend_in_turn() {
     let all = topology(Policy::RoundRobin, [backend(0), backend(1), backend(2)]);
     let drawn = draws(&all, 30, at(0)).concat();
     assert!("abc".repeat(11).contains(&drawn), "{drawn}");
@@ -219,7 +219,7 @@ fn weighted_is_even_already_over_a_few_sessions() {
 }
 
 #[test]
-fn random_of_two_draws_all_alike_and_takes_the_less_loaded() {
+fn random_of_two_draws_backends_evenly_and_takes_the_less_loaded() {
     let all = topology(Policy::RandomOfTwo, [backend(0), backend(1), backend(2)]);
     for share in shares(&all, at(0)) {
         assert_near(share, 3333, 200);
@@ -450,7 +450,7 @@ fn a_disabled_backend_gets_no_session_and_is_shown_as_disabled_even_if_down() {
 }
 
 #[test]
-fn one_that_drains_or_lags_or_has_no_role_yet_gets_no_session() {
+fn a_backend_that_drains_or_lags_or_has_no_role_gets_no_session() {
     let draining = Backend {
         duty: Duty::Draining,
         ..backend(0)
@@ -500,7 +500,7 @@ fn one_that_drains_or_lags_or_has_no_role_yet_gets_no_session() {
 }
 
 #[test]
-fn a_turn_of_one_cluster_is_none_of_another() {
+fn round_robin_turns_are_kept_separately_for_each_cluster() {
     let other = |id| Backend {
         cluster: ClusterId(1),
         ..backend(id)

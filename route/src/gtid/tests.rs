@@ -35,7 +35,7 @@ fn a_set_is_written_in_order_with_ranges_joined() {
 }
 
 #[test]
-fn transactions_with_a_tag_are_others() {
+fn tagged_and_untagged_transactions_are_distinct() {
     assert_eq!(
         shown("A:1-5:Red_1:1-3:7:green:4"),
         "A:1-5,A:green:4,A:red_1:1-3:7"
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn a_condensed_set_stands_for_no_less(transactions in naive(), max in 1usize..8) {
+    fn a_condensed_set_contains_the_original_set(transactions in naive(), max in 1usize..8) {
         let set = set_of(&transactions);
         let mut condensed = set.clone();
         condensed.condense(max);
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_reader(text in "[0-9a-fA:,\\- \n_-]{0,80}", bytes: Vec<u8>) {
+    fn any_text_that_parses_as_a_position_round_trips(text in "[0-9a-fA:,\\- \n_-]{0,80}", bytes: Vec<u8>) {
         let text = text.replace('A', A);
         for text in [text.as_bytes(), &bytes] {
             if let Ok(position) = Position::parse_any(text) {

@@ -17,7 +17,7 @@ fn may_use(text: &str, server: Server, transaction: Transaction) -> Result<(), N
 }
 
 #[test]
-fn reads_of_data_and_nothing_else_ride() {
+fn only_plain_reads_of_data_may_use_a_lane() {
     let all = [
         "SELECT c FROM t WHERE id = 1",
         "select t.a, COUNT(*) from s.t join u using (id) where a in (1, 2) group by t.a limit 3",

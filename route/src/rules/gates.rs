@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn places_go_from_one_to_the_next() {
+    fn a_gate_passes_a_freed_place_to_the_next_waiter() {
         let mut gates = Gates::default();
         assert_eq!([gates.enter(7, 2), gates.enter(7, 2)], [Entrance::In; 2]);
         assert_eq!(gates.enter(7, 2), Entrance::Full);
@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_are_never_more_in_than_may_be_and_none_is_forgotten(
+        fn a_gate_never_exceeds_its_limit_and_loses_no_waiter(
             steps in proptest::collection::vec((0u64..3, any::<bool>()), 0..200),
         ) {
             const MAX: u32 = 3;

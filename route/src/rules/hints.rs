@@ -356,7 +356,7 @@ mod tests {
     };
 
     #[test]
-    fn ours_stand_in_any_comment() {
+    fn pilotfish_hints_are_read_in_any_comment() {
         for (statement, expected) in [
             ("/* pilotfish: primary */ SELECT 1", PRIMARY),
             ("SELECT /* x */ 1 -- pilotfish: REPLICA", REPLICA),
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_proxysql_stand_in_the_first_comment() {
+    fn proxysql_hints_are_read_in_the_first_comment() {
         let archive = Hints {
             cluster: Some(b"archive"),
             ..REPLICA
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_maxscale_stand_in_the_first_comment() {
+    fn maxscale_hints_are_read_in_the_first_comment() {
         for (statement, expected) in [
             ("SELECT 1 -- maxscale route to slave", REPLICA),
             ("SELECT 1 # MaxScale ROUTE TO master", PRIMARY),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_kind_are_reported() {
+    fn unknown_statement_kinds_are_reported() {
         let read = |entry: &str| Kinds::read(&[entry.to_owned()]).is_err();
         assert!(read("SELCT") && read("") && read("CREATE SELECT") && read("!"));
     }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_names_none_may_be_unwanted() {
+    fn a_list_with_an_exclusion_fails_if_any_name_is_excluded() {
         let all_but = names(&["!b"]);
         for (entries, is_met) in [(vec![], true), (vec!["a"], true), (vec!["a", "b"], false)] {
             let mut findings = Findings::default();

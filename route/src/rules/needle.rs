@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_found_in_one_look_wherever_they_overlap() {
+    fn overlapping_needles_are_all_found_in_one_scan() {
         let all: [&[u8]; 5] = [
             b"from t1",
             b"from t17",
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_are_bits_share_them() {
+    fn needles_share_bits_if_there_are_more_needles_than_bits() {
         let all: Vec<_> = (0..3 * BITS).map(|it| format!("table{it:05}")).collect();
         let needles = Needles::new(all.iter().map(String::as_bytes));
         let found = needles.scan(b"SELECT 1 FROM table02000");
@@ -224,7 +224,7 @@ mod tests {
     proptest! {
         /// Every text that an expression matches contains its needle.
         #[test]
-        fn no_match_is_without_it(
+        fn every_matching_text_contains_the_needle_of_its_pattern(
             parts in proptest::collection::vec(
                 prop_oneof![
                     "[a-d]{1,4}",

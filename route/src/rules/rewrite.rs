@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_stands_for_the_whole() {
+    fn a_replacement_without_match_replaces_the_whole_statement() {
         let rewrite = Rewrite::new("SELECT $1, 2", None);
         // Without a pattern there are no groups, so `$1` stays text; MySQL reads it as a name.
         let done = rewrite

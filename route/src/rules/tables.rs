@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_close_only_where_no_name_fits() {
+    fn table_bits_exclude_a_rule_only_if_no_table_name_can_match() {
         let bits = |entries: &[&str]| {
             let entries: Vec<_> = entries.iter().map(|it| (*it).to_owned()).collect();
             Tables::new(&entries).bits()

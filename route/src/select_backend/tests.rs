@@ -236,7 +236,7 @@ fn the_fewest_in_flight_for_its_weight_wins() {
 }
 
 #[test]
-fn round_robin_and_weighted_give_everyone_its_turns() {
+fn round_robin_and_weighted_give_each_replica_its_share() {
     let heavy = Backend {
         weight: 3,
         ..replica(2)
@@ -289,7 +289,7 @@ fn probe_times_count_until_the_worker_has_measurements() {
 }
 
 #[test]
-fn a_session_keeps_its_replica_while_that_will_do() {
+fn a_session_keeps_its_replica_while_the_replica_is_usable() {
     let all = topology(ReadPolicy::Sticky, [primary(), replica(1), replica(2)]);
     let sticky = Wish {
         sticky: Some(BackendId(2)),
@@ -323,7 +323,7 @@ fn the_own_zone_comes_first_while_a_backend_there_is_usable() {
 }
 
 #[test]
-fn one_that_lags_too_much_or_drains_is_left_out() {
+fn a_replica_that_lags_too_much_or_drains_gets_no_reads() {
     let limit = |backend: Backend| Backend {
         lag_limit: LagLimit {
             max: Some(Duration::from_secs(5)),
@@ -501,7 +501,7 @@ fn a_named_backend_or_tag_is_the_only_one() {
 }
 
 #[test]
-fn a_place_that_is_held_is_no_place_too_many() {
+fn a_full_backend_stays_available_to_a_session_that_holds_a_slot_there() {
     let full = Backend {
         sessions_max: Some(1),
         ..primary()

@@ -74,7 +74,7 @@ fn an_endless_script_ends_by_its_instructions() {
 }
 
 #[test]
-fn time_ends_it_as_well() {
+fn a_script_ends_at_its_time_limit() {
     let interpreter = interpreter(Limits {
         time: Duration::from_millis(20),
         ..Limits::NONE
@@ -95,7 +95,7 @@ fn time_ends_it_as_well() {
 }
 
 #[test]
-fn memory_ends_it_as_well() {
+fn a_script_ends_at_its_memory_limit() {
     let interpreter = interpreter(Limits {
         memory_bytes: 8 << 20,
         ..Limits::NONE
@@ -185,7 +185,7 @@ const OPENS: &str = r#"
 "#;
 
 #[test]
-fn a_fault_of_the_script_is_no_limit() {
+fn a_scripts_own_error_is_not_reported_as_a_limit() {
     let interpreter = interpreter(Limits {
         time: HOUR,
         ..Limits::default()
@@ -206,7 +206,7 @@ fn a_fault_of_the_script_is_no_limit() {
 }
 
 #[test]
-fn nothing_that_a_script_throws_is_a_panic() {
+fn error_values_of_any_type_do_not_panic() {
     let interpreter = interpreter(Limits {
         time: HOUR,
         ..Limits::default()

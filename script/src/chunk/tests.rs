@@ -140,7 +140,7 @@ fn a_broken_or_vanished_file_is_a_fault_until_it_is_mended() {
 }
 
 #[test]
-fn no_bytes_are_a_panic() {
+fn script_files_with_arbitrary_bytes_do_not_panic() {
     let scripts = Scripts::new();
     let path = scripts.folder.path().join("x.lua");
     for bytes in [&b"\x1bLua"[..], b"\0", b"\xff\xfe", b"", b"x = '\0'"] {

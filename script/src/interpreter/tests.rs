@@ -60,7 +60,7 @@ fn log_lines_have_their_location() {
 }
 
 #[test]
-fn a_users_module_comes_before_ours() {
+fn a_module_in_lua_path_hides_the_built_in_module() {
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join("posix.lua");
     std::fs::write(module, "return {getpid = function() return 'mine' end}").unwrap();
@@ -95,7 +95,7 @@ fn a_users_module_comes_before_ours() {
 }
 
 #[test]
-fn a_state_may_go_from_thread_to_thread() {
+fn a_lua_interpreter_can_move_between_threads() {
     let interpreter = Interpreter::new(Setup::new(Arc::new(Lines::default()), clock())).unwrap();
     let shared = Arc::new(Mutex::new(interpreter));
     let add = || {

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digests_are_the_rfcs() {
+    fn md5_digests_equal_those_of_the_rfc() {
         for (text, digest) in [
             ("", "d41d8cd98f00b204e9800998ecf8427e"),
             ("a", "0cc175b9c0f1b6a831c399e269772661"),
@@ -86,7 +86,7 @@ mod tests {
 
     /// From `md5sum`: the lengths at which the padding needs another block.
     #[test]
-    fn every_length_is_padded_right() {
+    fn md5_pads_texts_around_a_block_boundary() {
         for (length, digest) in [
             (55, "ef1772b6dff9a122358552954ad0df65"),
             (56, "3b0c8ac703f828b04c6c197006d17218"),

@@ -153,7 +153,7 @@ fn definitions_of_a_prepared_statement_that_are_left_out_leave_their_eofs() {
 }
 
 #[test]
-fn more_follows_out_parameters_when_the_eof_before_them_says_so() {
+fn a_reply_continues_after_out_parameters_if_an_eof_announces_more_results() {
     let more = AUTOCOMMIT | StatusFlags::MORE_RESULTS_EXISTS.0;
     let out = more | StatusFlags::PS_OUT_PARAMS.0;
     // MySQL without DEPRECATE_EOF, MariaDB without it, both with it.

@@ -52,7 +52,7 @@ fn a_variable_that_no_tracker_tells_of_is_asked() {
 }
 
 #[test]
-fn mariadb_reports_one_of_a_word_of_bits_for_another() {
+fn a_variable_that_mariadb_reports_under_a_wrong_name_is_recognised() {
     let mut stage = Stage::new(MARIADB_11);
     stage.says("SET foreign_key_checks = 0", ok().var("autocommit", "ON"));
     assert_eq!(stage.pins(), "", "the text says which");
@@ -116,7 +116,7 @@ fn effects_of_a_failed_statement_are_fetched_before_the_next_one() {
 }
 
 #[test]
-fn mariadb_is_not_made_to_tell_where_that_would_end_something() {
+fn no_state_query_is_sent_to_mariadb_if_it_would_end_a_transaction_or_lock() {
     let mut stage = Stage::new(MARIADB_10);
     stage.says("BEGIN", ok().status(IN_TRANS));
     stage.says("INSERT INTO t VALUES ('a')", err(1062));
@@ -135,7 +135,7 @@ fn mariadb_is_not_made_to_tell_where_that_would_end_something() {
 }
 
 #[test]
-fn an_eof_that_cannot_tell_of_changes_owes_them() {
+fn state_changes_that_an_eof_cannot_carry_are_fetched_afterwards() {
     let mut stage = Stage::new(MYSQL);
     let mut said = rows(1).status(StatusFlags::SESSION_STATE_CHANGED);
     said.tally.has_unsent_changes = true;
@@ -193,7 +193,7 @@ fn nothing_is_asked_after_set_statement_while_statements_are_traced() {
 }
 
 #[test]
-fn an_insert_id_is_known_where_nothing_in_the_text_could_have_been_it() {
+fn an_insert_id_is_known_if_no_value_in_the_text_can_equal_it() {
     let known = |text: &str| {
         let mut stage = Stage::new(MYSQL);
         stage.says(text, ok().affected(1).id(7));
@@ -330,7 +330,7 @@ fn row_count_and_found_rows_equal_the_servers_values() {
 }
 
 #[test]
-fn failed_and_unexecuted_statements_of_several_set_nothing() {
+fn a_failed_statement_and_those_after_it_in_a_command_set_no_variable() {
     let mut stage = Stage::new(MYSQL);
     let sql = "SELECT 1; SET net_buffer_length = 16384; SET sql_mode = ''";
     stage.says(sql, err(1621).results(1));

@@ -91,7 +91,7 @@ fn assignments_of_one_call_do_not_explain_changes_of_another() {
 }
 
 #[test]
-fn user_variables_that_it_sets_are_asked_for() {
+fn user_variables_that_a_procedure_sets_are_queried() {
     let mut stage = called("CALL p(1)", ok());
     tell(&mut stage, "SELECT 1, 2 INTO @x, @y");
     let asked = "SELECT HEX(@`x`),COLLATION(@`x`),@`x`,HEX(@`y`),COLLATION(@`y`),@`y`,\
@@ -125,7 +125,7 @@ fn definitions_of_called_routines_are_fetched_too() {
 }
 
 #[test]
-fn a_transaction_that_it_leaves_open_pins_and_is_asked_about_later() {
+fn a_transaction_that_a_procedure_leaves_open_pins_the_session() {
     let mut stage = called("CALL p(1)", ok().status(StatusFlags::IN_TRANS));
     assert_eq!(
         (&*stage.pins(), &*stage.asks()),

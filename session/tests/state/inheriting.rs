@@ -152,7 +152,7 @@ fn variables_that_the_account_may_not_set_are_not_restored() {
 }
 
 #[test]
-fn a_query_cache_that_is_off_for_all_is_given_up() {
+fn query_cache_type_is_not_restored_after_error_1925() {
     let mut stage = Stage::new(MARIADB_10);
     let set = "SET sort_buffer_size = 5, query_cache_type = ON";
     let reply = ok()

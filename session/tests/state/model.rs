@@ -551,7 +551,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_session_ever_finds_a_value_that_is_not_its_own(
+    fn sessions_on_shared_connections_see_only_their_own_values(
         server in prop_oneof![Just(MYSQL), Just(MARIADB_10), Just(MARIADB_11)],
         steps in prop::collection::vec((0..5usize, does()), 1..120),
     ) {

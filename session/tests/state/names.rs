@@ -24,7 +24,7 @@ fn a_utf8_name_is_kept_and_restored() {
 }
 
 #[test]
-fn two_names_that_may_be_one_pin() {
+fn user_variables_whose_names_may_be_equal_pin_the_session() {
     for (one, other) in [
         ("ü", "u"),
         ("u", "ü"),
@@ -51,7 +51,7 @@ fn two_names_that_may_be_one_pin() {
 }
 
 #[test]
-fn anothers_variable_that_may_be_read_by_another_name_is_hidden() {
+fn a_user_variable_of_another_session_is_unset_if_a_similar_name_reads_it() {
     let mut stage = Stage::new(MYSQL);
     stage.says("SET @ü = 5", ok().changed());
     stage.gives_way();

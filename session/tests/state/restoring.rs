@@ -8,7 +8,7 @@ use sql::Facts;
 use wire::StatusFlags;
 
 #[test]
-fn equal_states_are_one_pointer_and_the_dead_are_forgotten() {
+fn equal_session_states_share_memory_and_unused_states_are_freed() {
     let mut stage = Stage::new(MYSQL);
     assert_eq!(stage.table.count(), 1);
     for i in 0..1000 {
@@ -553,7 +553,7 @@ fn untracked_values_are_queried() {
 }
 
 #[test]
-fn names_that_no_variable_has_never_stand_in_a_statement() {
+fn unknown_variable_names_never_appear_in_state_queries() {
     let mut stage = Stage::new(MYSQL);
     stage.says("SET @a = 1; SET `x, SLEEP(9)` = 1", err(1193));
     stage.says("SELECT 1", rows(1).var("x=1,@b", "1"));

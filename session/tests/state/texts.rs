@@ -186,7 +186,7 @@ fn a_rule_may_pin_prepared_statements() {
 }
 
 #[test]
-fn a_reset_takes_them_away() {
+fn a_reset_removes_prepared_text_statements() {
     let mut stage = prepared(MYSQL, "PREPARE s FROM 'SELECT 1'", ok().changed());
     stage.session.reset(&stage.table);
     stage.connection.reset(&stage.table);
@@ -195,7 +195,7 @@ fn a_reset_takes_them_away() {
 }
 
 #[test]
-fn an_answer_does_not_move_its_connection_to_the_sessions_schema() {
+fn answers_after_return_to_leave_the_connection_in_the_statements_schema() {
     let mut stage = Stage::new(MYSQL);
     stage.says("USE d1", ok().schema("d1"));
     stage.says("PREPARE s FROM 'SET @a = 1'", ok().changed());

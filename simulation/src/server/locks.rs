@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_circle_the_lightest_gives_way() {
+    fn deadlock_victim_is_the_transaction_with_the_lowest_weight() {
         let locks = Locks::default();
         assert!(take(&locks, 1, 1) && take(&locks, 2, 2));
         let first = ask(&locks, 1, 2);

@@ -34,7 +34,7 @@ async fn running(scene: &Scene, count: usize) -> (TestClient, Vec<Running>) {
 }
 
 #[test]
-fn a_client_that_begins_waits_for_its_turn_and_one_that_has_begun_goes_on() {
+fn adaptive_limit_delays_new_statements_but_not_open_transactions() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut inside = scene.client().await;
@@ -68,7 +68,7 @@ fn a_client_that_begins_waits_for_its_turn_and_one_that_has_begun_goes_on() {
 }
 
 #[test]
-fn a_transaction_whose_begin_is_deferred_waits_for_its_turn() {
+fn adaptive_limit_delays_first_statement_after_deferred_begin() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut late = scene.client().await;
@@ -92,7 +92,7 @@ fn a_transaction_whose_begin_is_deferred_waits_for_its_turn() {
 }
 
 #[test]
-fn long_statements_delay_no_other() {
+fn adaptive_limit_does_not_count_statements_older_than_its_threshold() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let (mut holder, clients) = running(scene, 5).await;
@@ -112,7 +112,7 @@ fn long_statements_delay_no_other() {
 }
 
 #[test]
-fn a_turn_that_does_not_come_in_time_is_an_error() {
+fn statement_that_waits_too_long_for_adaptive_limit_gets_error_1040() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let (mut holder, clients) = running(scene, 1).await;

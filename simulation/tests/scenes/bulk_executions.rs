@@ -36,7 +36,7 @@ async fn bulk(client: &mut TestClient, statement: u32, numbers: &[i64]) -> Reply
 }
 
 #[test]
-fn rows_are_written_in_bulk_on_whichever_connection_there_is() {
+fn bulk_execution_writes_all_rows_on_any_connection() {
     on(Family::MariaDb, async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;
@@ -99,7 +99,7 @@ fn a_bulk_write_whose_reply_is_lost_is_not_sent_again() {
 }
 
 #[test]
-fn rules_see_a_bulk_execution() {
+fn rules_apply_to_bulk_executions() {
     on(Family::MariaDb, async |setup| {
         let rules = [
             rule("no", "tables = \"d.refused\"\nrefuse = \"not here\""),

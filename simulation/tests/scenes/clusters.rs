@@ -54,7 +54,7 @@ fn address(server: usize) -> String {
 }
 
 #[test]
-fn of_two_servers_that_take_writes_one_is_used() {
+fn proxy_uses_one_primary_if_two_servers_take_writes() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -106,7 +106,7 @@ fn a_primary_that_dies_is_replaced_by_the_server_that_takes_writes() {
 }
 
 #[test]
-fn where_all_replicas_lag_reads_go_to_the_primary() {
+fn reads_go_to_the_primary_if_all_replicas_lag() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut client = client_whose_write_no_replica_has(scene).await;
@@ -125,7 +125,7 @@ fn where_all_replicas_lag_reads_go_to_the_primary() {
 }
 
 #[test]
-fn where_all_replicas_lag_reads_may_fail() {
+fn reads_fail_if_all_replicas_lag_and_fallback_is_error() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut client = client_whose_write_no_replica_has(scene).await;
@@ -149,7 +149,7 @@ fn where_all_replicas_lag_reads_may_fail() {
 
 /// Without a primary there are no new writes, so the replicas' data cannot become stale.
 #[test]
-fn replicas_without_their_primary_serve_on() {
+fn replicas_serve_reads_after_their_primary_crashes() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;

@@ -128,7 +128,7 @@ fn a_begin_whose_reply_is_lost_is_sent_again() {
 }
 
 #[test]
-fn nothing_runs_behind_a_cut_transaction_before_it_is_ended() {
+fn proxy_refuses_statements_after_a_lost_transaction_until_the_client_ends_it() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await.quit().await;
@@ -207,7 +207,7 @@ fn a_statement_that_is_refused_before_its_transaction_begins_again_is_counted() 
 }
 
 #[test]
-fn state_lost_with_a_connection_is_named() {
+fn error_names_the_state_that_was_lost_with_a_connection() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut client = scene.client().await;

@@ -51,7 +51,7 @@ fn a_transaction_without_statements_asks_no_backend() {
 }
 
 #[test]
-fn a_begin_leaves_in_front_of_the_first_statement() {
+fn deferred_begin_is_sent_before_the_transactions_first_statement() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;
@@ -117,7 +117,7 @@ fn a_begin_that_fails_is_the_error_of_the_first_statement() {
 }
 
 #[test]
-fn a_backend_that_is_away_at_the_first_statement_costs_only_the_statement() {
+fn backend_outage_after_deferred_begin_fails_only_the_first_statement() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -156,7 +156,7 @@ fn a_begin_that_a_rule_matches_is_sent_at_once() {
 }
 
 #[test]
-fn a_begin_leaves_before_what_a_rule_injects() {
+fn deferred_begin_is_sent_before_the_statements_that_a_rule_injects() {
     on_both(async |setup| {
         let rules = rule(
             "of reads",

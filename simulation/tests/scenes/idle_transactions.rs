@@ -57,7 +57,7 @@ fn an_idle_transaction_of_a_pooled_session_is_rolled_back_and_the_session_goes_o
 }
 
 #[test]
-fn more_than_a_transaction_ends_a_pooled_session() {
+fn idle_transaction_ends_a_pooled_session_that_has_a_temporary_table() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;

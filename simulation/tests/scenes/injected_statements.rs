@@ -63,7 +63,7 @@ fn statements_of_a_rule_are_sent_around_the_clients_on_its_connection() {
 }
 
 #[test]
-fn executions_of_prepared_statements_are_surrounded_too() {
+fn rule_injects_statements_around_prepared_executions() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -288,7 +288,7 @@ fn injected_statements_keep_no_connection() {
 }
 
 #[test]
-fn a_kill_while_an_injected_statement_runs_is_for_the_clients() {
+fn kill_query_within_an_injected_statement_kills_the_clients_statement() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut holder = table(scene).await;

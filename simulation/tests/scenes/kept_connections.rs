@@ -54,7 +54,7 @@ async fn errors(clients: &mut [TestClient], statement: &str) -> Vec<(usize, Serv
 /// The first account is alone, so it holds all connections when a session of another account comes. From then on its
 /// idle sessions may keep four fifths of the connections at most.
 #[test]
-fn idle_transactions_of_one_account_leave_connections_for_others() {
+fn accounts_idle_transactions_are_ended_above_account_kept_percent_max() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -84,7 +84,7 @@ fn idle_transactions_of_one_account_leave_connections_for_others() {
 }
 
 #[test]
-fn sessions_with_more_than_a_transaction_end_if_there_are_no_others() {
+fn session_with_temporary_table_ends_if_its_account_keeps_too_many_connections() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;

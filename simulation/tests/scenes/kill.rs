@@ -94,7 +94,7 @@ fn a_killed_transaction_is_rolled_back() {
 }
 
 #[test]
-fn the_statement_of_a_client_that_leaves_is_ended() {
+fn proxy_ends_the_statement_of_a_client_that_disconnects() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = scene.root(0).await;

@@ -130,7 +130,7 @@ fn a_client_that_sends_a_byte_at_a_time_is_cut_off() {
 }
 
 #[test]
-fn many_silent_clients_exclude_no_other() {
+fn client_can_log_in_while_many_connections_stay_silent() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let silent: Vec<End> = (0..100).map(|_| connect(scene)).collect();

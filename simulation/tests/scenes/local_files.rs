@@ -49,7 +49,7 @@ fn a_local_file_is_loaded_part_by_part() {
 }
 
 #[test]
-fn a_server_that_is_lost_within_a_local_file_is_an_error_and_no_end_of_the_session() {
+fn session_goes_on_after_its_server_is_lost_within_a_local_file() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;
@@ -71,7 +71,7 @@ fn a_server_that_is_lost_within_a_local_file_is_an_error_and_no_end_of_the_sessi
 }
 
 #[test]
-fn of_a_local_file_whose_client_disconnects_nothing_is_loaded() {
+fn client_that_disconnects_within_a_local_file_loads_no_row() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;

@@ -64,7 +64,7 @@ fn copies_come_in_order_and_no_client_waits_for_them() {
 }
 
 #[test]
-fn a_copy_that_fails_does_its_client_no_harm() {
+fn failed_mirror_copy_does_not_fail_the_clients_statement() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             tables(scene).await;
@@ -84,7 +84,7 @@ fn a_copy_that_fails_does_its_client_no_harm() {
 }
 
 #[test]
-fn copies_that_find_no_room_are_counted_and_not_waited_for() {
+fn mirror_copies_that_exceed_the_queue_are_dropped_and_counted() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             tables(scene).await;

@@ -261,7 +261,7 @@ fn a_transaction_with_too_many_reads_goes_on_at_the_primary() {
 }
 
 #[test]
-fn the_proxy_tells_where_a_transaction_is() {
+fn explain_shows_where_an_optimistic_transaction_runs() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             tables(scene).await;
@@ -412,7 +412,7 @@ fn rules_apply_within_an_optimistic_transaction() {
 }
 
 #[test]
-fn a_savepoint_is_the_primarys() {
+fn optimistic_transaction_with_savepoint_runs_on_the_primary() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = tables(scene).await;

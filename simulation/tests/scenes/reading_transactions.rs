@@ -49,7 +49,7 @@ fn a_reading_transaction_refuses_writes_as_a_server_does() {
 
 /// A server commits before such a statement and then executes it. The proxy does the same on the primary.
 #[test]
-fn what_ends_a_reading_transaction_unasked_is_done_at_the_primary() {
+fn statement_that_implicitly_ends_a_read_only_transaction_runs_on_the_primary() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;
@@ -76,7 +76,7 @@ fn what_ends_a_reading_transaction_unasked_is_done_at_the_primary() {
 }
 
 #[test]
-fn a_session_that_a_lock_holds_at_a_replica_is_told_why_nothing_is_written() {
+fn write_of_a_session_that_a_named_lock_pins_to_a_replica_gets_error_1290() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = table(scene).await;
@@ -103,7 +103,7 @@ fn a_session_that_a_lock_holds_at_a_replica_is_told_why_nothing_is_written() {
 
 /// The error says that the transaction is rolled back. The session goes on after ROLLBACK.
 #[test]
-fn a_reading_transaction_whose_replica_dies_is_told_so() {
+fn read_only_transaction_gets_an_error_after_its_replica_crashes() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;

@@ -92,7 +92,7 @@ fn a_statement_that_takes_too_long_is_killed_and_one_may_be_delayed() {
 }
 
 #[test]
-fn only_so_many_are_let_through_in_a_time() {
+fn rule_refuses_statements_above_its_rate() {
     on_both(async |setup| {
         let rules = rule(
             "rate",
@@ -113,7 +113,7 @@ fn only_so_many_are_let_through_in_a_time() {
 }
 
 #[test]
-fn only_so_many_run_at_once_and_others_wait_or_are_refused() {
+fn rule_queues_or_refuses_statements_above_its_concurrency() {
     on_both(async |setup| {
         let rules = [
             rule(
@@ -153,7 +153,7 @@ fn only_so_many_run_at_once_and_others_wait_or_are_refused() {
 }
 
 #[test]
-fn a_turn_that_does_not_come_within_the_rules_time_is_an_error() {
+fn statement_that_waits_longer_than_timeout_queue_gets_error_1226() {
     on_both(async |setup| {
         let rules = rule(
             "one",

@@ -49,7 +49,7 @@ fn a_script_sends_another_statement_in_place_of_the_clients() {
 }
 
 #[test]
-fn of_a_queue_of_statements_the_client_gets_one_result() {
+fn script_returns_one_result_of_its_queue_of_statements() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut client = scene.client().await;
@@ -84,7 +84,7 @@ fn a_hook_that_sees_a_result_may_send_more_or_replace_it() {
 }
 
 #[test]
-fn a_hook_with_a_mistake_is_as_if_it_were_not_there() {
+fn statement_runs_unchanged_if_the_scripts_hook_fails() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut client = scene.client().await;
@@ -96,7 +96,7 @@ fn a_hook_with_a_mistake_is_as_if_it_were_not_there() {
 }
 
 #[test]
-fn what_scripted_sessions_have_set_goes_with_them() {
+fn scripted_session_keeps_its_state_on_a_shared_connection() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let (mut one, mut two) = (scene.client().await, scene.client().await);

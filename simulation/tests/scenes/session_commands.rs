@@ -57,7 +57,7 @@ fn a_reset_connection_forgets_all_but_the_schema() {
 }
 
 #[test]
-fn a_changed_user_is_another_session_of_another_account() {
+fn change_user_starts_a_session_of_the_new_account_without_old_state() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut client = scene.client().await;

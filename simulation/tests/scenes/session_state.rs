@@ -107,7 +107,7 @@ fn a_prepared_statement_is_prepared_again_on_another_connection() {
 }
 
 #[test]
-fn the_same_text_in_another_schema_is_another_statement() {
+fn prepared_statement_keeps_its_schema_if_two_schemas_share_its_text() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut root = scene.root(0).await;
@@ -162,7 +162,7 @@ fn named_prepared_statements_go_with_their_session() {
 
 /// A second session waits for the only connection until the first session has no state on it.
 #[test]
-fn what_cannot_be_had_elsewhere_keeps_the_connection_until_it_is_gone() {
+fn session_keeps_its_connection_until_its_last_pin_is_gone() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -214,7 +214,7 @@ fn of_two_temporary_tables_both_must_go() {
 }
 
 #[test]
-fn a_lock_goes_with_its_client() {
+fn named_lock_is_released_after_its_client_disconnects() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut one = scene.client().await;

@@ -116,7 +116,7 @@ fn a_read_that_waits_in_vain_goes_to_the_primary() {
 
 /// If the wait for a replica fails, the read that ran behind it must not change this session or the next one.
 #[test]
-fn what_ran_behind_a_wait_in_vain_leaves_nothing() {
+fn read_behind_a_failed_replica_wait_sets_no_user_variable_in_any_session() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -213,7 +213,7 @@ fn a_client_that_disconnects_while_its_read_waits_for_a_replica_is_noticed() {
 }
 
 #[test]
-fn a_replica_that_dies_under_a_read_costs_nothing() {
+fn read_is_sent_to_the_primary_after_its_replica_crashes() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -237,7 +237,7 @@ fn a_replica_that_dies_under_a_read_costs_nothing() {
 }
 
 #[test]
-fn where_an_error_is_wanted_no_read_waits_for_a_replica() {
+fn read_without_replicas_fails_at_once_if_fallback_is_error() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;
@@ -331,7 +331,7 @@ fn prepared_statements_are_routed_when_they_are_executed() {
 }
 
 #[test]
-fn warnings_of_a_write_are_kept_while_others_read_where_the_session_has_read() {
+fn session_keeps_a_writes_warnings_while_other_sessions_read_on_its_replica() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             table(scene).await;

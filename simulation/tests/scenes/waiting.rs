@@ -96,7 +96,7 @@ fn only_so_many_may_wait() {
 }
 
 #[test]
-fn one_client_that_waits_and_leaves_is_passed_over() {
+fn queue_skips_a_waiting_client_that_disconnects() {
     on_both(async |setup| {
         let play = async |scene: &Scene| {
             let mut first = scene.client().await;

@@ -66,7 +66,7 @@ fn no_byte_of_a_character_is_taken_for_a_quote() {
 }
 
 #[test]
-fn collations_are_of_their_charsets() {
+fn collation_ids_select_their_charset() {
     for (id, name) in [
         (8, "latin1"),
         (28, "gbk"),

@@ -125,7 +125,7 @@ fn statements_whose_facts_may_depend_on_values_are_not_kept() {
 }
 
 #[test]
-fn other_settings_read_another_statement() {
+fn cached_facts_depend_on_the_lexer_flags() {
     let ansi = Flags {
         ansi_quotes: true,
         ..FLAGS
@@ -142,7 +142,7 @@ fn other_settings_read_another_statement() {
 }
 
 #[test]
-fn a_digest_that_was_not_read_is_taken_later() {
+fn a_cached_text_without_digest_gets_its_digest_later() {
     let text = b"SELECT 1 FROM t";
     let mut cache = FactsCache::default();
     let mut found = Facts::default();

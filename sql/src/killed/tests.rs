@@ -45,7 +45,7 @@ fn parts(text: &str) -> Option<[String; 3]> {
 }
 
 #[test]
-fn a_kill_is_taken_apart() {
+fn a_kill_statement_is_split_into_prefix_keyword_and_target() {
     for (text, expected) in [
         ("KILL 5", ["", "KILL", "5"]),
         ("kill query @id + 0;", ["", "kill query", "@id + 0"]),
@@ -78,7 +78,7 @@ fn values_are_put_in_place_of_placeholders() {
 }
 
 #[test]
-fn a_block_that_runs_says_that_it_kills() {
+fn a_compound_statement_that_executes_kill_is_marked() {
     for (text, expected) in [
         ("BEGIN NOT ATOMIC KILL 5; END", true),
         ("IF 1 THEN KILL (@x); END IF", true),

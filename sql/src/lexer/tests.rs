@@ -216,7 +216,7 @@ fn is_lost(text: &[u8], flags: Flags) -> bool {
 }
 
 #[test]
-fn a_byte_separates_words_where_the_charset_says() {
+fn the_charset_decides_whether_byte_a0_separates_words() {
     let text = b"for\xa0update";
     for (charset, tokens) in [
         (&b"latin1"[..], 2),
@@ -335,7 +335,7 @@ fn dollar_quotes_hold_routines_of_other_languages() {
 }
 
 #[test]
-fn the_lexer_says_when_it_is_lost() {
+fn the_lexer_reports_unterminated_tokens() {
     let lost = |text: &str| {
         let mut lexer = Lexer::new(text.as_bytes(), Flags::default());
         while lexer.token().kind != TokenKind::End {}

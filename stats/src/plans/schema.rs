@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_of_any_name_is_asked_for() {
+    fn schema_names_are_sent_as_hex_literals() {
         let [statistics, _] = questions("a'; DROP TABLE t; --", Server::Unknown);
         assert!(statistics.contains("_utf8mb4 0x61273b2044524f50205441424c4520743b202d2d LIMIT"));
     }

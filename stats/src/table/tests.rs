@@ -94,7 +94,7 @@ fn memory_is_bounded_and_evictions_are_counted() {
 }
 
 #[test]
-fn pieces_are_the_whole() {
+fn reading_the_table_in_pieces_returns_every_row() {
     let mut kept = StatsTable::new(1 << 20);
     (0..1000).for_each(|digest| kept.say(digest));
     let (mut next, mut count) = (Some(0), 0);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_first_byte_decides() {
+fn the_first_byte_selects_the_kind_of_an_auth_packet() {
     let cases: [(&[u8], AuthPacket<'_>); 9] = [
         (b"\0\0\0\x02\0\0\0", AuthPacket::Ok),
         (b"\xff\x15\x04#28000denied", AuthPacket::Err),
@@ -64,12 +64,12 @@ fn an_empty_payload_is_truncated() {
 
 proptest! {
     #[test]
-    fn anything_else_is_a_packet(payload in prop::collection::vec(any::<u8>(), 1..100)) {
+    fn every_payload_that_is_not_empty_decodes_as_an_auth_packet(payload in prop::collection::vec(any::<u8>(), 1..100)) {
         prop_assert!(AuthPacket::decode(&payload).is_ok());
     }
 
     #[test]
-    fn switches_come_back(plugin in prop::collection::vec(1u8.., 0..40), data: Vec<u8>) {
+    fn auth_switch_packets_round_trip(plugin in prop::collection::vec(1u8.., 0..40), data: Vec<u8>) {
         let mut payload = Vec::new();
         put_auth_switch(&mut payload, &plugin, &data);
         let switch = AuthPacket::Switch { plugin: &plugin, data: &data };

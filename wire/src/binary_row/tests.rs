@@ -88,7 +88,7 @@ fn a_row_that_is_cut_anywhere_is_malformed() {
 }
 
 #[test]
-fn a_moment_of_another_length_is_malformed() {
+fn dates_and_times_of_an_invalid_length_are_malformed() {
     for (kind, bytes) in [(ColumnType::DATE, 5), (ColumnType::TIME, 9)] {
         let mut value = Vec::new();
         put_lenenc_bytes(&mut value, &vec![1; bytes]);

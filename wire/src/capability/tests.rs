@@ -123,7 +123,7 @@ fn extended_flags_agree_with_mysql_common() {
 
 proptest! {
     #[test]
-    fn the_halves_make_the_whole(bits: u64) {
+    fn capability_flags_are_joined_from_their_two_halves(bits: u64) {
         let whole = Capabilities(bits);
         prop_assert_eq!(Capabilities::from_parts(whole.lower(), whole.extended()), whole);
     }

@@ -15,7 +15,7 @@ fn encoded(column: &ColumnDefinition<'_>, capabilities: Capabilities) -> Vec<u8>
 }
 
 #[test]
-fn a_column_of_our_own_looks_like_a_servers() {
+fn a_made_column_definition_equals_that_of_mysql() {
     // The definition that MySQL 9.7 sends for `SELECT 1`.
     let mut column = ColumnDefinition::new(
         b"1",
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn definitions_come_back(
+    fn column_definitions_round_trip(
         texts: [Vec<u8>; 7],
         numbers: (u16, u32, u8, u16, u8),
         is_extended: bool,

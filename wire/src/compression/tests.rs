@@ -70,7 +70,7 @@ fn packed(algorithm: Algorithm, payload: &[u8]) -> Vec<u8> {
 
 /// From the protocol page "Compressed Packet": a COM_QUERY as libmysqlclient sends it.
 #[test]
-fn the_manuals_query_is_read() {
+fn the_compressed_query_of_the_mysql_manual_is_decoded() {
     let frame = b"\x22\0\0\0\x32\0\0\x78\x9c\xd3\x63\x60\x60\x60\x2e\x4e\xcd\x49\x4d\x2e\x51\x50\
         \x32\x30\x34\x32\x36\x31\x35\x33\xb7\xb0\xc4\xcd\x52\x02\0\x0c\xd1\x0a\x6c";
     let query = decoded(&mut to_client(Algorithm::Zlib), frame, 64).unwrap();
@@ -99,7 +99,7 @@ fn short_and_incompressible_payloads_travel_as_they_are() {
 }
 
 #[test]
-fn nothing_makes_no_frame_and_an_empty_frame_makes_nothing() {
+fn empty_payloads_make_no_frame_and_empty_frames_make_no_payload() {
     let mut codec = to_client(Algorithm::Zlib);
     assert!(encoded(&mut codec, b"").is_empty());
     let mut frames = frame(0, 0, 0, b"");
@@ -141,7 +141,7 @@ fn every_truncation_is_named_at_the_end() {
 }
 
 #[test]
-fn a_lie_about_either_length_is_found_out() {
+fn a_wrong_length_in_a_compressed_frame_is_an_error() {
     for algorithm in ALGORITHMS {
         let payload = sample(300);
         let content = packed(algorithm, &payload);
@@ -179,7 +179,7 @@ fn corrupt_content_is_an_error() {
 }
 
 #[test]
-fn a_frame_that_follows_a_broken_one_elsewhere_is_not_harmed() {
+fn a_broken_frame_does_not_affect_other_connections() {
     // Connections share the thread's working memory; data of one connection must not reach another one.
     for algorithm in ALGORITHMS {
         let payload = sample(5_000);
@@ -219,7 +219,7 @@ fn half_received_frames_of_many_connections_do_not_mix() {
 }
 
 #[test]
-fn a_bomb_fills_no_more_than_the_room_it_is_given() {
+fn a_decompression_bomb_is_bounded_by_the_output_buffer() {
     let zeros = vec![0; 0xff_ffff];
     for algorithm in ALGORITHMS {
         let content = match algorithm {
@@ -258,7 +258,7 @@ fn a_zstd_window_wider_than_a_frame_is_refused() {
 }
 
 #[test]
-fn a_reply_counts_on_from_its_command() {
+fn a_compressed_reply_continues_the_sequence_ids_of_its_command() {
     let mut client = to_backend(Algorithm::Zlib);
     let mut server = to_client(Algorithm::Zlib);
     for _ in 0..3 {
@@ -275,7 +275,7 @@ fn a_reply_counts_on_from_its_command() {
 }
 
 #[test]
-fn a_client_may_restart_or_go_on_but_not_jump() {
+fn a_client_may_restart_or_continue_the_frame_sequence_but_not_skip() {
     let plain = |sequence| frame(1, sequence, 0, b"x");
     let mut codec = to_client(Algorithm::Zlib);
     for sequence in [0, 1, 0, 0, 1, 2] {
@@ -289,7 +289,7 @@ fn a_client_may_restart_or_go_on_but_not_jump() {
 }
 
 #[test]
-fn the_count_wraps_and_a_backend_is_followed() {
+fn frame_sequence_ids_wrap_and_follow_the_backends_ids() {
     let mut codec = to_backend(Algorithm::Zlib);
     decoded(&mut codec, &frame(1, 255, 0, b"x"), 8).unwrap();
     assert_eq!(encoded(&mut codec, b"x")[3], 0);
@@ -323,7 +323,7 @@ proptest! {
     }
 
     #[test]
-    fn any_payload_comes_back(
+    fn any_payload_survives_compression_and_decompression(
         payload in prop::collection::vec(any::<u8>(), 0..100_000),
         zstd: bool,
         room in 1usize..70_000,

@@ -88,7 +88,7 @@ fn a_cut_greeting_names_the_item_it_ends_in() {
 }
 
 #[test]
-fn only_version_10_is_spoken() {
+fn a_greeting_of_another_protocol_version_is_refused() {
     for version in [0, 9, 11, 0xff] {
         let mut payload = encoded(&mysql());
         payload[0] = version;
@@ -144,7 +144,7 @@ fn malformed_greetings_are_not_patched() {
 
 proptest! {
     #[test]
-    fn greetings_come_back(greeting in any_greeting()) {
+    fn greetings_round_trip(greeting in any_greeting()) {
         prop_assert_eq!(Greeting::decode(&encoded(&greeting)), Ok(greeting));
     }
 

@@ -228,7 +228,7 @@ fn a_short_payload_is_not_patched() {
 
 proptest! {
     #[test]
-    fn responses_come_back(mut values in any_values()) {
+    fn handshake_responses_round_trip(mut values in any_values()) {
         // If the flag is absent, the item cannot be distinguished from trailing bytes.
         let last = [Capabilities::CONNECT_ATTRS, Capabilities::ZSTD_COMPRESSION_ALGORITHM];
         if last.into_iter().any(|flag| !values.head.capabilities.contains(flag)) {

@@ -17,7 +17,7 @@ fn only_a_full_packet_is_continued() {
 
 proptest! {
     #[test]
-    fn headers_come_back(length in 0..=PACKET_PAYLOAD_MAX, sequence: u8) {
+    fn packet_headers_round_trip(length in 0..=PACKET_PAYLOAD_MAX, sequence: u8) {
         let header = Header { length, sequence };
         prop_assert_eq!(Header::decode(header.encode()), header);
     }

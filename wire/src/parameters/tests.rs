@@ -47,7 +47,7 @@ const ACCEPTED: [(u16, &[u8]); 35] = [
 ];
 
 #[test]
-fn values_end_where_mysql_says() {
+fn parameter_values_end_at_the_same_byte_as_in_mysql() {
     for (kind, value) in ACCEPTED {
         let behind = [value, b"SELECT 1"].concat();
         let mut reader = Reader::new(&behind);

@@ -38,7 +38,7 @@ fn attributes_are_cut_from_the_text() {
 }
 
 #[test]
-fn without_the_capability_all_is_text() {
+fn a_query_without_the_attributes_capability_is_all_text() {
     let arguments = [THREE, TEXT].concat();
     let query = Query::decode(&arguments, WITHOUT).unwrap();
     assert_eq!(query.text, arguments);
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn any_attributes_come_back(
+    fn any_query_attributes_round_trip(
         attributes in prop::collection::vec(any_attribute(), 0..20),
         text: Vec<u8>,
     ) {

@@ -105,7 +105,7 @@ fn a_fault_names_its_item() {
 
 proptest! {
     #[test]
-    fn integers_come_back(value: u64, narrow in 0u32..64) {
+    fn length_encoded_integers_round_trip(value: u64, narrow in 0u32..64) {
         let value = value >> narrow;
         let bytes = lenenc(value);
         prop_assert_eq!(Reader::new(&bytes).lenenc("it"), Ok(value));
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_come_back(text: Vec<u8>, behind: Vec<u8>) {
+    fn length_encoded_strings_round_trip(text: Vec<u8>, behind: Vec<u8>) {
         let mut bytes = Vec::new();
         put_lenenc_bytes(&mut bytes, &text);
         let length = bytes.len();
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_with_a_nul_come_back_up_to_it(text: Vec<u8>, behind: Vec<u8>) {
+    fn a_string_is_read_up_to_its_nul(text: Vec<u8>, behind: Vec<u8>) {
         let mut bytes = Vec::new();
         put_nul_terminated(&mut bytes, &text);
         let length = bytes.len();

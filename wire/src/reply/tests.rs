@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn errors_come_back(
+    fn err_packets_round_trip(
         number: u16,
         sqlstate in prop::option::of(any::<[u8; 5]>()),
         text: Vec<u8>,

@@ -35,7 +35,7 @@ fn other_packets_have_no_head_of_a_result_set() {
 }
 
 #[test]
-fn nothing_comes_behind_a_malformed_value() {
+fn decoding_of_a_text_row_stops_at_a_malformed_value() {
     let values: Vec<_> = TextRow::new(b"\x01a\xfb\x05b\x01c").collect();
     let cut = Err(Malformed::Truncated("column value"));
     assert_eq!(values, [Ok(Some(&b"a"[..])), Ok(None), cut]);
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_come_back(
+    fn text_rows_round_trip(
         row in prop::collection::vec(
             prop::option::of(prop::collection::vec(any::<u8>(), 0..300)), 0..20,
         ),

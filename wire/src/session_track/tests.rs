@@ -135,7 +135,7 @@ fn a_cut_change_names_the_item_it_ends_in() {
 }
 
 #[test]
-fn nothing_comes_behind_a_malformed_change() {
+fn decoding_of_session_state_changes_stops_at_a_malformed_one() {
     let payload = b"\0\0\0\x02\x40\0\0\0\x06\x02\x01x\x02\x01\x31";
     let tail = OkTail::decode(payload, TRACKED).unwrap();
     let found: Vec<_> = tail.changes().collect();
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn changes_come_back(
+    fn session_state_changes_round_trip(
         numbers: (u64, u64, u16, u16),
         info in prop::collection::vec(any::<u8>(), 0..300),
         changed in prop::collection::vec(any_change(), 0..12),

@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn payloads_come_back(payloads in prop::collection::vec(any::<Vec<u8>>(), 0..10), first: u8) {
+    fn payloads_split_into_packets_round_trip(payloads in prop::collection::vec(any::<Vec<u8>>(), 0..10), first: u8) {
         let mut stream = Vec::new();
         let mut sequence = first;
         for payload in &payloads {

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_two_is_enough_and_of_both_each_is_needed() {
+    fn licence_check_accepts_one_side_of_or_and_needs_both_sides_of_and() {
         for good in [
             "MIT",
             "GPL-3.0 OR MIT",

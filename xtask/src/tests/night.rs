@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn both_diagonals_are_in_use() {
+    fn chosen_cells_of_two_tests_lie_on_different_diagonals() {
         assert_ne!(diagonal("scripts::a"), diagonal("scripts::b"));
     }
 

@@ -39,7 +39,7 @@ fn in_folder(root: &Path, folder: &str) -> std::io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_manual_and_the_title_page_are_among_them() {
+    fn checked_pages_include_the_readme_and_the_manual() {
         let pages = super::all(&crate::root()).unwrap_or_default();
         for page in ["README.md", "docs/manual/src/pooling.md"] {
             assert!(pages.iter().any(|it| it == page), "{page}");

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_with_errors_reaches_nothing() {
+    fn goal_is_missed_if_a_cell_has_errors() {
         let goal = judged(&[of_lanes(1.3, 0), of_lanes(1.3, 1)]);
         assert_eq!(goal.verdict, Verdict::Missed);
         assert!(goal.measured.ends_with("1 errors"));

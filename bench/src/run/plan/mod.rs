@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_tables_have_is_one_step() {
+    fn plan_runs_a_cell_of_two_tables_once() {
         let steps = steps(&[Table::Point, Table::Workers], &[Kind::Minimal], true);
         let cells = steps.iter().filter(|step| step.connections == CPU_CLIENTS);
         assert_eq!(cells.count(), 1);

@@ -123,7 +123,7 @@ Latency (ms):
     }
 
     #[test]
-    fn what_is_no_report_is_not_read_as_one() {
+    fn output_without_a_sysbench_report_is_not_a_report() {
         assert_eq!(Report::read("FATAL: unable to connect"), None);
     }
 }

@@ -104,7 +104,7 @@ async fn three_unpack() -> Vec<Event> {
 }
 
 #[test]
-fn others_are_served_between_two_slices() {
+fn other_tasks_run_between_two_unpack_slices() {
     let log = on_worker(async {
         let server = spawn_local(serve_unpack_queue());
         let log = three_unpack().await;
@@ -121,7 +121,7 @@ fn others_are_served_between_two_slices() {
 }
 
 #[test]
-fn without_a_server_of_the_queue_each_connection_gives_way_too() {
+fn connections_yield_between_slices_if_no_task_serves_the_queue() {
     let log = on_worker(three_unpack());
     let at_once = 3 * PER_ARRIVED_BYTE * 16 * 1024;
     let most = most_between_bytes(&log);
@@ -148,7 +148,7 @@ fn the_longest_waiter_is_first_and_a_closed_connection_is_skipped() {
 }
 
 #[test]
-fn one_of_several_serving_tasks_may_end() {
+fn unpacking_continues_if_one_of_several_serving_tasks_ends() {
     on_worker(async {
         let servers = [(); 2].map(|()| spawn_local(serve_unpack_queue()));
         yield_now().await;
@@ -173,7 +173,7 @@ fn all_waiters_continue_when_the_queue_is_not_served() {
 }
 
 #[test]
-fn a_waiter_is_woken_where_it_waits_now() {
+fn the_task_that_waits_now_is_woken_for_unpacking() {
     on_worker(async {
         let server = spawn_local(serve_unpack_queue());
         let (mut transport, _far) = packed().await;

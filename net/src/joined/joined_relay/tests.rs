@@ -142,7 +142,7 @@ fn a_receiver_that_does_not_read_stops_the_sender() {
 }
 
 #[test]
-fn bytes_from_before_go_first_and_the_first_end_is_known() {
+fn read_ahead_bytes_are_relayed_first_and_the_first_end_is_recorded() {
     on_a_worker(async |waiter| {
         let ((one, mut client), (other, mut backend)) = (connection(), connection());
         client.write_all(b"second").unwrap();
@@ -200,7 +200,7 @@ fn a_client_that_closes_its_sending_side_and_is_gone_later_ends_the_relay() {
 }
 
 #[test]
-fn a_receiver_that_does_not_read_wakes_its_session_seldom() {
+fn a_session_whose_receiver_does_not_read_is_polled_rarely() {
     on_a_worker(async |waiter| {
         let ((one, client), (other, backend)) = (connection(), connection());
         let mut relay = JoinedRelay::begin(&waiter, [one, other], Default::default()).unwrap();

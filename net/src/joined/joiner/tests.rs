@@ -72,7 +72,7 @@ fn read(mut far: &TcpStream, count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_that_came_before_are_the_proxys_to_read() {
+fn bytes_received_before_the_join_are_read_by_the_proxy() {
     let Some(joiner) = joiner() else { return };
     let pair = pair(&joiner, |far| far[0].write_all(b"early").unwrap());
     assert_eq!(pair.passed(JoinedEnd::One, 5), b"early");
@@ -81,7 +81,7 @@ fn bytes_that_came_before_are_the_proxys_to_read() {
 }
 
 #[test]
-fn the_kernel_passes_bytes_on_within_the_credit_in_both_directions() {
+fn the_kernel_forwards_bytes_within_the_credit_in_both_directions() {
     let Some(joiner) = joiner() else { return };
     let mut pair = pair(&joiner, |_| {});
     pair.grant(JoinedEnd::One, 100, 0);
@@ -100,7 +100,7 @@ fn the_kernel_passes_bytes_on_within_the_credit_in_both_directions() {
 }
 
 #[test]
-fn beyond_the_credit_the_proxy_reads_and_nothing_overtakes() {
+fn bytes_beyond_the_credit_go_to_the_proxy_in_order() {
     let Some(joiner) = joiner() else { return };
     let mut pair = pair(&joiner, |_| {});
     pair.grant(JoinedEnd::One, 4, 0);
@@ -127,7 +127,7 @@ fn beyond_the_credit_the_proxy_reads_and_nothing_overtakes() {
 }
 
 #[test]
-fn the_end_of_a_side_is_read_behind_its_bytes() {
+fn the_proxy_sees_the_end_of_a_joined_socket_after_its_bytes() {
     let Some(joiner) = joiner() else { return };
     let mut pair = pair(&joiner, |_| {});
     pair.grant(JoinedEnd::One, 100, 0);

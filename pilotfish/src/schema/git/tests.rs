@@ -24,7 +24,7 @@ fn change() -> SavedChange {
 }
 
 #[test]
-fn no_name_of_an_object_leads_out_of_its_folder() {
+fn object_names_are_escaped_in_git_paths() {
     assert_eq!(encoded("../../etc/passwd"), "%2E.%2F..%2Fetc%2Fpasswd");
     assert_eq!(encoded(".git"), "%2Egit");
     assert_eq!(encoded("a\nb \"c\""), "a%0Ab%20%22c%22");
@@ -37,7 +37,7 @@ fn no_name_of_an_object_leads_out_of_its_folder() {
 }
 
 #[test]
-fn each_kind_of_object_has_its_place() {
+fn each_schema_object_has_its_path_in_the_git_repository() {
     let of = |kind, schema, name| path(&object(kind, schema, name));
     assert_eq!(of("schema", "shop", "shop"), "schemas/shop/schema.sql");
     assert_eq!(of("table", "shop", "goods"), "schemas/shop/table/goods.sql");

@@ -179,7 +179,7 @@ async fn the_set_of_a_replica_of_mysql_decides_about_missing_transactions() {
 }
 
 #[tokio::test]
-async fn a_replica_that_comes_before_the_first_file_comes_again() {
+async fn a_replica_before_the_first_relay_file_gets_a_retryable_error() {
     let folder = tempfile::tempdir().unwrap();
     let relay = relay(folder.path(), Family::MySql, &format!("{PRIMARY}:1-39"));
     assert!(!relay.log().has_started());
@@ -189,7 +189,7 @@ async fn a_replica_that_comes_before_the_first_file_comes_again() {
 }
 
 #[tokio::test]
-async fn a_replica_that_goes_ends_its_stream() {
+async fn the_stream_ends_when_the_replica_disconnects() {
     let folder = tempfile::tempdir().unwrap();
     let relay = two_transactions(folder.path());
     let payloads = Script::of_mariadb("", 0).run(relay.log()).await;

@@ -217,7 +217,7 @@ fn a_filter_for_other_tables_takes_the_texts_of_statements_out_and_nothing_else(
 }
 
 #[test]
-fn transactions_of_which_all_is_dropped_stay_empty() {
+fn a_transaction_whose_changes_are_all_dropped_stays_as_an_empty_one() {
     for file in files().iter().filter(|it| !has_load(it)) {
         let everything = filter(file, &[drops(&[], &[])]).unwrap();
         everything.check(file);

@@ -24,7 +24,7 @@ fn policy(settings: &[ReplicationFilterConfig]) -> Policy {
 }
 
 #[test]
-fn the_first_filter_that_matches_decides() {
+fn the_first_matching_replication_filter_applies() {
     let keep = ReplicationFilterConfig {
         action: Some(FilterAction::Keep),
         ..on(&["shop.orders"])

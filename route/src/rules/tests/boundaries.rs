@@ -173,7 +173,7 @@ fn a_statement_prepared_by_name_is_checked_at_its_execution() {
 }
 
 #[test]
-fn a_rule_that_may_have_stopped_shields_nothing() {
+fn a_rule_that_matches_uncertainly_does_not_stop_later_refusals() {
     let rules =
         format!("[[rule]]\nname = \"reads\"\nkind = [\"SELECT\", \"PREPARE\"]\n\n{REFUSES}");
     assert_eq!(refusal(&rules, "SELECT * FROM secret"), None);

@@ -20,7 +20,7 @@ fn check(lines: &str, cases: &[(&str, bool)]) {
 }
 
 #[test]
-fn a_rule_that_says_nothing_matches_every_statement() {
+fn a_rule_without_conditions_matches_every_statement() {
     check("", &[("SELECT 1", true), ("", true), ("not SQL '", true)]);
 }
 
@@ -304,7 +304,7 @@ fn two_rules_of_one_percentage_take_others() {
 }
 
 #[test]
-fn all_that_a_rule_says_has_to_hold() {
+fn a_rule_matches_only_if_all_its_conditions_hold() {
     let lines = "user = \"app\"\nkind = \"SELECT\"\ntables = \"orders\"\nschema = \"shop\"";
     let case = Case::of("SELECT * FROM orders");
     assert!(holds(lines, &case));

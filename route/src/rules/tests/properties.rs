@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_can_be_asked_about(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn rules_can_judge_any_bytes(text in proptest::collection::vec(any::<u8>(), 0..200)) {
         let file: String = LINES.iter().enumerate().map(|(place, line)| format!("[[rule]]\nname = \"r{place}\"\n{line}\nstop = false\n")).collect();
         let rules = compile(&file).rules;
         let case = Case { text: &text, ..Case::of("") };

@@ -30,7 +30,7 @@ routing.cluster = "main"
 "#;
 
 #[test]
-fn the_first_that_says_something_decides_it() {
+fn the_first_rule_that_sets_an_action_decides_that_action() {
     let rules = compile(THREE).rules;
     let case = Case {
         user: "report",
@@ -51,7 +51,7 @@ fn the_first_that_says_something_decides_it() {
 }
 
 #[test]
-fn a_backend_says_cluster_and_role_as_well() {
+fn a_rule_that_sets_the_backend_also_decides_cluster_and_role() {
     let rule =
         |name: &str, line: &str| format!("[[rule]]\nname = \"{name}\"\n{line}\nstop = false\n");
     let rules =
@@ -127,7 +127,7 @@ fn counts_go_on_after_a_reload_by_name() {
 }
 
 #[test]
-fn a_record_tells_of_each_rule_that_was_looked_at() {
+fn a_record_lists_each_evaluated_rule_with_the_reason() {
     let rules = compile(THREE).rules;
     let mut record = Record::default();
     let case = Case {

@@ -62,7 +62,7 @@ fn a_change_of_user_passes_whole_and_by_itself_alone() {
 }
 
 #[test]
-fn no_command_passes_for_words_of_a_dialogue_that_does_not_come() {
+fn a_command_behind_a_binlog_dump_waits_for_the_reply() {
     let mut tracker = Script::new(EOF_KEPT).tracker().holding_change_user();
     let mut commands = Vec::new();
     put_packets(&mut commands, 0, b"\x12");

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_headings_and_named_subjects_are_none() {
+    fn openings_rule_accepts_questions_headings_and_named_subjects() {
         for text in [
             "Where does a statement go?",
             "What pins",

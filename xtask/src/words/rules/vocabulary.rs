@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_words_and_such_as_are_none() {
+    fn vocabulary_rule_accepts_parts_of_words_and_such_as() {
         for text in [
             "The dashboard shows a request, such as a query.",
             "A script overrides it.",

@@ -141,7 +141,7 @@ fn changes_go_to_the_topic_of_their_table_in_small_batches_with_their_keys() {
 }
 
 #[test]
-fn nothing_is_sent_again_behind_the_position_file() {
+fn changes_before_the_saved_kafka_position_are_not_sent_again() {
     let captured = Captured::new("mariadb-11.8", 1);
     let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
     let settings = settings(&broker, &folder);
