@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use route::BackendId;
 use tokio::sync::oneshot;
 
 use super::*;

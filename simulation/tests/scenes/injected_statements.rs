@@ -167,10 +167,9 @@ async fn leave_the_same(scene: &Scene, tag: &str, between: Option<&str>) {
                 root.run("INSERT INTO d.t (v) VALUES ('first')").await;
                 let statement = format!("{statement} {tag}");
                 let mut replies = Vec::new();
-                for text in [Some(&*statement), between, Some(question)] {
-                    if let Some(text) = text {
-                        replies.push(heard(&client.query(text).await.unwrap()));
-                    }
+                let texts = [Some(&*statement), between, Some(question)];
+                for text in texts.into_iter().flatten() {
+                    replies.push(heard(&client.query(text).await.unwrap()));
                 }
                 told.push(replies);
             }
