@@ -163,12 +163,14 @@ fn changes_before_the_saved_kafka_position_are_not_sent_again() {
 #[test]
 fn lost_connections_and_acknowledgements_and_new_leaders_lose_no_change_and_keep_the_order() {
     const NOT_LEADER: Fault = Fault::Refused(6);
+    const TOO_FEW_REPLICAS: Fault = Fault::Refused(19);
     let captured = Captured::new("mariadb-11.8", 1);
     let all = whole(&captured);
     for faults in [
         &[Fault::Unsent, Fault::Unsent][..],
         &[Fault::Unacknowledged, NOT_LEADER, Fault::Unacknowledged],
         &[NOT_LEADER, Fault::Unsent, Fault::Unacknowledged, NOT_LEADER],
+        &[TOO_FEW_REPLICAS, NOT_LEADER, TOO_FEW_REPLICAS],
     ] {
         // A broker that knows producers stores each batch once.
         let (broker, folder) = (Broker::start(), tempfile::tempdir().unwrap());
@@ -261,7 +263,6 @@ fn the_position_stays_before_a_refused_change_and_the_error_names_the_correction
             "topic all: the broker answers MESSAGE_TOO_LARGE: a request is larger than the topic takes",
         ),
         (29, "the user may not do this"),
-        (19, "fewer in-sync replicas than min.insync.replicas"),
         (87, "the broker answers INVALID_RECORD"),
     ] {
         broker.fail(&[Fault::Refused(code)]);
