@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use pool::{ClientStatementId, ClientStatements};
 use session::state::{ConnectionState, Former, Heir, SessionState, ValuesTable};
+use thin_vec::ThinVec;
 
 use backend::pending_answers::PendingAnswers;
 use backend::prepared_statement::StatementKey;
@@ -15,7 +16,7 @@ pub struct SqlState {
     /// The statements that the client has prepared.
     statements: ClientStatements<StatementKey>,
     /// Statements with an open cursor on the connection that is held.
-    cursors: Vec<(ClientStatementId, StatementKey)>,
+    cursors: ThinVec<(ClientStatementId, StatementKey)>,
     /// The answers that the client may still ask for about its last statement.
     pending_answers: Rc<PendingAnswers>,
     /// The number of changes of global variables when the session began, or took them over last.
@@ -38,7 +39,7 @@ impl SqlState {
         Self {
             session,
             statements,
-            cursors: Vec::new(),
+            cursors: ThinVec::new(),
             pending_answers: Rc::default(),
             inherits_at,
             sets_globals: false,

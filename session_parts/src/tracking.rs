@@ -8,6 +8,7 @@ use lanes::lane_request::LaneRequest;
 use session::state::Changes;
 use session::track_settings::{self, SessionTrackSettings};
 use sql::{Facts, Mention, Role, Server, Show, StatementKind, Uses};
+use thin_vec::ThinVec;
 use wire::Capabilities;
 use wire::reply::OkPacket;
 use wire::session_track::Change;
@@ -22,7 +23,7 @@ pub struct Tracking {
     /// The connection reports only what the client wants to know.
     has_shown: bool,
     /// Settings that the client has changed, and whose values have to be asked for.
-    unseen: Vec<Box<[u8]>>,
+    unseen: ThinVec<Box<[u8]>>,
     /// The session has prepared a statement that sets session tracking variables.
     prepares_settings: bool,
     /// The changes by the last exchange, as the server has reported them.
@@ -113,7 +114,7 @@ impl Tracking {
     }
 
     /// Takes the names of these settings, which the caller asks for now.
-    pub fn take_unseen(&mut self) -> Vec<Box<[u8]>> {
+    pub fn take_unseen(&mut self) -> ThinVec<Box<[u8]>> {
         std::mem::take(&mut self.unseen)
     }
 
@@ -185,7 +186,7 @@ impl Tracking {
         if sets && is_ok {
             let settings = track_settings::settings_of(facts, text, &self.changes);
             if !settings.is_empty() {
-                self.unseen = settings;
+                self.unseen = settings.into();
             }
         }
         if track_settings::prepares_settings(facts, text) {

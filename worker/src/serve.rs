@@ -370,7 +370,7 @@ mod tests {
         let sizes = [
             ("a session's task", 176 + size_of_serve(serve), 512),
             ("a pooled session's future", size_of_pooled(pooled), 512),
-            ("a pooled session", size_of::<PooledSession>(), 1792),
+            ("a pooled session", size_of::<PooledSession>(), 1536),
             (
                 "a relayed session's future",
                 size_of_relayed(RelayedSession::run),

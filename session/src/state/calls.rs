@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use thin_vec::ThinVec;
+
 /// The definitions of more procedures are not asked for.
 const CALLS_MAX: usize = 16;
 
@@ -24,9 +26,9 @@ pub(super) enum Settled {
 /// The calls whose effects are not known yet.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    pending: Vec<Call>,
+    pending: ThinVec<Call>,
     /// The calls that were asked for since the first pending one.
-    asked: Vec<Call>,
+    asked: ThinVec<Call>,
     /// The server reported changed state after one of the calls.
     pub is_state_changed: bool,
     /// One of the procedures sets user variables, which the server reports.

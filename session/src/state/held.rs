@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use sql::{Flags, PreparedTexts};
+use thin_vec::ThinVec;
 
 use super::text_statement::TextStatement;
 
@@ -13,13 +14,13 @@ pub(super) type Table = (Rc<[u8]>, Rc<[u8]>);
 #[derive(Clone, Debug, Default)]
 pub struct Held {
     /// Temporary tables: name and schema. Without a written schema it is the schema that was current then.
-    pub(super) temporary_tables: Vec<Table>,
+    pub(super) temporary_tables: ThinVec<Table>,
     /// Handlers, by table or alias.
-    pub(super) handlers: Vec<Rc<[u8]>>,
+    pub(super) handlers: ThinVec<Rc<[u8]>>,
     /// Statements prepared from text.
-    pub(super) prepared: Vec<Prepared>,
+    pub(super) prepared: ThinVec<Prepared>,
     /// Locks of GET_LOCK that were named by a plain literal.
-    pub(super) locks: Vec<Rc<[u8]>>,
+    pub(super) locks: ThinVec<Rc<[u8]>>,
     /// There may be other locks, whose names are not known. The proxy cannot ask whether they are released:
     /// they end with a reset.
     pub(super) has_other_locks: bool,

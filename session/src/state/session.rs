@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use sql::{Flags, Server};
+use thin_vec::ThinVec;
 
 use super::baseline::Baseline;
 use super::calls::Calls;
@@ -54,7 +55,7 @@ pub(super) enum PendingChanges {
 #[derive(Debug, Default)]
 pub(super) struct VariableDoubts {
     /// Names of variables whose values are not known: the proxy has to ask for them.
-    pub(super) names: Vec<Rc<[u8]>>,
+    pub(super) names: ThinVec<Rc<[u8]>>,
     /// A query for several variables was refused: each variable is asked alone.
     pub(super) asks_singly: bool,
     /// The doubtful `collation_connection` is the one that comes with its character set. It will be
@@ -70,7 +71,7 @@ pub(super) struct Untold {
     /// Changes on this session's connection that the server may have noted and not reported.
     pub(super) pending_changes: PendingChanges,
     /// The variables that SET STATEMENT has set and taken back.
-    pub(super) reversed: Vec<Rc<[u8]>>,
+    pub(super) reversed: ThinVec<Rc<[u8]>>,
 }
 
 /// How statements are read.
@@ -113,10 +114,10 @@ pub struct SessionState {
     pub(super) values: Rc<Values>,
     pub(super) set_apart: SetApart,
     /// Former values of global variables, which have changed since the session began. It keeps them.
-    pub(super) inherited: Vec<Variable>,
+    pub(super) inherited: ThinVec<Variable>,
     pub(super) doubts: VariableDoubts,
     /// Variables with values that cannot be set on another connection.
-    pub(super) bound: Vec<Rc<[u8]>>,
+    pub(super) bound: ThinVec<Rc<[u8]>>,
     pub(super) user_variables: UserVariables,
     pub(super) held: Held,
     pub(super) calls: Calls,
@@ -141,9 +142,9 @@ impl SessionState {
                 collation: values.variable(OF_SCHEMA).is_some(),
             },
             values,
-            inherited: Vec::new(),
+            inherited: ThinVec::new(),
             doubts: VariableDoubts::default(),
-            bound: Vec::new(),
+            bound: ThinVec::new(),
             user_variables: UserVariables::default(),
             held: Held::default(),
             calls: Calls::default(),
@@ -155,7 +156,7 @@ impl SessionState {
             untold: Untold {
                 is_status_unknown: false,
                 pending_changes: PendingChanges::Nothing,
-                reversed: Vec::new(),
+                reversed: ThinVec::new(),
             },
             reading: Reading {
                 flags,
