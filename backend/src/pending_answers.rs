@@ -199,7 +199,7 @@ impl PendingAnswers {
             (owed.insert_id, PendingAnswer::InsertId),
         ];
         all.into_iter()
-            .filter(|(is_owed, _)| *is_owed)
+            .filter(|(is_pending, _)| *is_pending)
             .map(|(_, pending)| pending)
             .collect()
     }

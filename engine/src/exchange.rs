@@ -66,7 +66,7 @@ impl PooledSession {
         job: &Job<'_>,
     ) -> Result<Done, ExchangeError> {
         self.tracking.settings_on(&conn.track_settings);
-        let mut prefix = match self.preamble(conn, &job.needs) {
+        let mut preamble = match self.preamble(conn, &job.needs) {
             Ready::Equal if !self.is_begin_deferred() => {
                 self.not_killed().map_err(ExchangeError::unsent)?;
                 self.settle_on(conn);
@@ -76,7 +76,7 @@ impl PooledSession {
                 return self.conclude(conn, job).await;
             }
             Ready::Equal => Preamble::default(),
-            Ready::Behind(prefix) => prefix,
+            Ready::Behind(preamble) => preamble,
             // A reset would remove the statement that the command names.
             Ready::Reset if job.names_statement() => {
                 return Err(ExchangeError::unsent(Cut::RestoreFailed(
@@ -85,8 +85,8 @@ impl PooledSession {
             }
             Ready::Reset => Box::pin(self.reset_preamble(conn, &job.needs)).await?,
         };
-        self.add_begin(conn, &mut prefix);
-        Box::pin(self.exchange_behind(conn, job, prefix)).await
+        self.add_begin(conn, &mut preamble);
+        Box::pin(self.exchange_behind(conn, job, preamble)).await
     }
 
     /// From here on this session owns the answers about the connection's last statement.
@@ -103,33 +103,33 @@ impl PooledSession {
         &mut self,
         conn: &mut BackendConn,
         job: &Job<'_>,
-        prefix: Preamble,
+        preamble: Preamble,
     ) -> Result<Done, ExchangeError> {
-        let is_proven = prefix.proof.is_none_or(|proof| proof.is_proven) && !prefix.has_schema;
+        let is_proven = preamble.proof.is_none_or(|proof| proof.is_proven) && !preamble.has_schema;
         let is_safe = match job.haste {
             // If the wait ends in vain, no transaction may be open there.
-            Haste::Read => !(prefix.has_begin && prefix.has_wait),
-            Haste::Write => is_proven && !prefix.has_wait && !prefix.has_begin,
+            Haste::Read => !(preamble.has_begin && preamble.has_wait),
+            Haste::Write => is_proven && !preamble.has_wait && !preamble.has_begin,
         };
         // If the schema does not exist, a pinned session must not lose its state on this connection.
-        let may_fail = prefix.has_schema && self.is_pinned();
+        let may_fail = preamble.has_schema && self.is_pinned();
         let is_short = job.packets.len() <= COPIED_BYTES_MAX;
         let in_one = is_safe && is_short && !may_fail && !conn.is_compressed() && !job.is_cut;
         if in_one {
             let mut all = Vec::new();
-            for ask in &prefix.asks {
+            for ask in &preamble.asks {
                 all.extend_from_slice(&ask.packets);
             }
             all.extend_from_slice(job.packets);
             self.leaves();
             self.send(conn, &all).await;
         }
-        let has_wait = prefix.has_wait;
+        let has_wait = preamble.has_wait;
         let cut_now = match in_one {
             true => ExchangeError::unanswered,
             false => ExchangeError::unsent,
         };
-        let equal = self.restore_state(conn, prefix, &job.needs, in_one).await;
+        let equal = self.restore_state(conn, preamble, &job.needs, in_one).await;
         match equal.map_err(cut_now)? {
             Ok(()) => {}
             Err(mut unequal) => {
@@ -162,15 +162,15 @@ impl PooledSession {
         conn: &mut BackendConn,
         needs: &Needs,
     ) -> Result<(), ExchangeError> {
-        let prefix = match self.preamble(conn, needs) {
+        let preamble = match self.preamble(conn, needs) {
             Ready::Equal => {
                 self.settle_on(conn);
                 return Ok(());
             }
-            Ready::Behind(prefix) => prefix,
+            Ready::Behind(preamble) => preamble,
             Ready::Reset => self.reset_preamble(conn, needs).await?,
         };
-        let equal = self.restore_state(conn, prefix, needs, false).await;
+        let equal = self.restore_state(conn, preamble, needs, false).await;
         match equal.map_err(ExchangeError::unsent)? {
             Ok(()) => {
                 self.settle_on(conn);

@@ -28,10 +28,10 @@ impl PooledSession {
     }
 
     /// Adds a deferred BEGIN to the preamble, after all its other statements.
-    pub(crate) fn add_begin(&self, conn: &BackendConn, prefix: &mut Preamble) {
+    pub(crate) fn add_begin(&self, conn: &BackendConn, preamble: &mut Preamble) {
         if self.is_begin_deferred() {
-            prefix.add(PreamblePurpose::Begin, Command::QUERY, &text(conn, BEGIN));
-            prefix.has_begin = true;
+            preamble.add(PreamblePurpose::Begin, Command::QUERY, &text(conn, BEGIN));
+            preamble.has_begin = true;
         }
     }
 
@@ -56,9 +56,9 @@ impl PooledSession {
         if !self.is_begin_deferred() {
             return Ok(());
         }
-        let mut prefix = Preamble::default();
-        self.add_begin(conn, &mut prefix);
-        let begun = self.restore_state(conn, prefix, needs, false).await;
+        let mut preamble = Preamble::default();
+        self.add_begin(conn, &mut preamble);
+        let begun = self.restore_state(conn, preamble, needs, false).await;
         let begun = begun.map_err(ExchangeError::unsent)?;
         begun.map_err(|unequal| ExchangeError::unsent(Cut::RestoreFailed(unequal)))
     }

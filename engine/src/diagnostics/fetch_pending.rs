@@ -28,8 +28,8 @@ impl PooledSession {
     /// The session ends.
     pub(crate) async fn fetch_diagnostics(&mut self) -> Result<(), Failure> {
         let on_lane = self.routing.lane_use_mut().take_past();
-        let is_owed = self.sql_state.pending_answers().is_pending();
-        if let Some(on_lane) = on_lane.filter(|_| is_owed) {
+        let is_pending = self.sql_state.pending_answers().is_pending();
+        if let Some(on_lane) = on_lane.filter(|_| is_pending) {
             self.rerun_unheard(on_lane).await;
             return Ok(());
         }

@@ -74,32 +74,32 @@ pub(crate) enum Ready {
 impl PooledSession {
     /// The statements that go to the backend before the client's command.
     pub(crate) fn preamble(&mut self, conn: &mut BackendConn, needs: &Needs) -> Ready {
-        let mut prefix = Preamble::default();
+        let mut preamble = Preamble::default();
         let restoration = restoration(self.sql_state.session(), &conn.state, needs);
         if matches!(restoration, Restoration::Reset | Restoration::Unfit) {
             return Ready::Reset;
         }
         for question in settle_answers::claim(conn, self.sql_state.pending_answers()) {
             let statement = text(conn, question.pending.question());
-            prefix.add(PreamblePurpose::Save(question), Command::QUERY, &statement);
+            preamble.add(PreamblePurpose::Save(question), Command::QUERY, &statement);
         }
         if let Some(track_settings) = self.tracking.take_shown() {
             let show = track_settings.as_set(self.hide_gtids(conn));
-            prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, show));
+            preamble.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, show));
         } else if self.wants_gtids(conn) {
             conn.tells_gtids = true;
             let tell = text(conn, "SET session_track_gtids=OWN_GTID");
-            prefix.add(PreamblePurpose::Clear, Command::QUERY, &tell);
+            preamble.add(PreamblePurpose::Clear, Command::QUERY, &tell);
         }
         if let Some((before, question)) = self.position_to_ask(conn) {
             let question = text(conn, question);
-            prefix.add(PreamblePurpose::Position(before), Command::QUERY, &question);
+            preamble.add(PreamblePurpose::Position(before), Command::QUERY, &question);
         }
         if let Some(position) = self.routing.state().awaited() {
             let limit = self.settings.config.balance.timeout_consistency;
             let wait = text(conn, position.wait_statement(limit));
-            prefix.add(PreamblePurpose::Await, Command::QUERY, &wait);
-            prefix.has_wait = true;
+            preamble.add(PreamblePurpose::Await, Command::QUERY, &wait);
+            preamble.has_wait = true;
         }
         match restoration {
             Restoration::Nothing => {}
@@ -111,27 +111,27 @@ impl PooledSession {
             } => {
                 if let Some(schema) = schema {
                     if leaves_first {
-                        prefix.add(PreamblePurpose::Restore, Command::INIT_DB, ANOTHER_SCHEMA);
+                        preamble.add(PreamblePurpose::Restore, Command::INIT_DB, ANOTHER_SCHEMA);
                     }
-                    prefix.add(PreamblePurpose::Restore, Command::INIT_DB, &schema);
-                    prefix.has_schema = true;
+                    preamble.add(PreamblePurpose::Restore, Command::INIT_DB, &schema);
+                    preamble.has_schema = true;
                 }
                 if let Some(set) = set {
-                    prefix.add(PreamblePurpose::Restore, Command::QUERY, &text(conn, set));
+                    preamble.add(PreamblePurpose::Restore, Command::QUERY, &text(conn, set));
                 }
                 let is_proven = self.env.pool_env.store.is_proven(key);
-                prefix.proof = Some(Proof { key, is_proven });
+                preamble.proof = Some(Proof { key, is_proven });
             }
             Restoration::Reset | Restoration::Unfit => return Ready::Reset,
         }
         // This comes after the statements that restore state, because MySQL warns of some character sets.
         if self.command.wants_clear && !self.sql_state.pending_answers().still_answers_on(conn) {
             let clear = empty_list(conn.state.server());
-            prefix.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, clear));
+            preamble.add(PreamblePurpose::Clear, Command::QUERY, &text(conn, clear));
         }
-        match prefix.asks.is_empty() && prefix.proof.is_none() {
+        match preamble.asks.is_empty() && preamble.proof.is_none() {
             true => Ready::Equal,
-            false => Ready::Behind(prefix),
+            false => Ready::Behind(preamble),
         }
     }
 
@@ -182,7 +182,7 @@ impl PooledSession {
         self.reset_backend(conn, needs).await?;
         match self.preamble(conn, needs) {
             Ready::Equal => Ok(Preamble::default()),
-            Ready::Behind(prefix) => Ok(prefix),
+            Ready::Behind(preamble) => Ok(preamble),
             Ready::Reset => {
                 // The schema after the reset is not the session's either, so only a new login is left.
                 backend::open::log_in_again(&self.env.pool_env, conn)
@@ -190,7 +190,7 @@ impl PooledSession {
                     .map_err(broken)?;
                 match self.preamble(conn, needs) {
                     Ready::Equal => Ok(Preamble::default()),
-                    Ready::Behind(prefix) => Ok(prefix),
+                    Ready::Behind(preamble) => Ok(preamble),
                     Ready::Reset => Err(broken(ConnectionError::Unexpected("it cannot be reset"))),
                 }
             }
@@ -213,7 +213,7 @@ impl PooledSession {
     pub(crate) async fn restore_state(
         &mut self,
         conn: &mut BackendConn,
-        prefix: Preamble,
+        preamble: Preamble,
         needs: &Needs,
         is_sent: bool,
     ) -> Result<Result<(), RestoreFailed>, Cut> {
@@ -221,7 +221,7 @@ impl PooledSession {
         let mut changes = Changes::default();
         let mut is_behind = false;
         let mut begun = None;
-        for ask in prefix.asks {
+        for ask in preamble.asks {
             if !is_sent {
                 self.send(conn, &ask.packets).await;
             }
@@ -257,7 +257,7 @@ impl PooledSession {
                         return Ok(Err(RestoreFailed::without_schema(&own)));
                     }
                     if own.outcome != Outcome::Ok && result.is_ok() {
-                        self.note_refused_restore(conn, prefix.proof, &own);
+                        self.note_refused_restore(conn, preamble.proof, &own);
                         result = Err(RestoreFailed::refused(&own));
                     }
                 }
@@ -270,7 +270,7 @@ impl PooledSession {
             true => Err(RestoreFailed::behind()),
             false => Ok(()),
         });
-        let result = match prefix.proof.filter(|_| conn.state.values().is_some()) {
+        let result = match preamble.proof.filter(|_| conn.state.values().is_some()) {
             Some(proof) => self
                 .compare_restored(conn, needs, &changes, proof)
                 .and(result),
