@@ -83,12 +83,8 @@ pub trait CommandScript: Sized {
 /// Explains sessions to their clients, and has the plans of statements read.
 pub trait Explainer {
     /// Answers a question that the client of a session asks about the proxy.
-    fn answer(
-        &self,
-        session: &mut PooledSession,
-        state_query: ProxyExplain,
-        text: &[u8],
-    ) -> TextTable;
+    fn answer(&self, session: &mut PooledSession, question: ProxyExplain, text: &[u8])
+    -> TextTable;
 
     /// Has the plan read of a statement that has ended, if the plan is needed.
     fn plan_later(&self, session: &PooledSession, due: &Subject, statement: &Statement<'_>);

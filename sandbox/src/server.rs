@@ -38,8 +38,8 @@ const FOLDERS: [&str; 8] = [
     "/usr/local/opt/mysql/bin",
 ];
 
-/// The statements that MariaDB runs before it accepts clients: root, who has no password, may then log in over
-/// the private socket only. MySQL makes no other root account.
+/// The statements that MariaDB runs before it accepts clients. The account root has no password, and may then log in
+/// over the private socket only. MySQL makes no other root account.
 const ROOT_BY_SOCKET_ONLY: &str = "SET sql_log_bin = 0;
 DELETE FROM mysql.global_priv WHERE User = 'root' AND Host <> 'localhost';
 FLUSH PRIVILEGES;

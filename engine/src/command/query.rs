@@ -106,9 +106,9 @@ impl PooledSession {
         if !self.may_ask() {
             return None;
         }
-        let state_query = proxy_explain(query.text(), self.sql_state.session().flags())?;
+        let question = proxy_explain(query.text(), self.sql_state.session().flags())?;
         let explainer = self.explainer;
-        let answer = explainer.answer(self, state_query, query.text());
+        let answer = explainer.answer(self, question, query.text());
         self.reply_table(query.incoming().sequence, &answer);
         Some(Ending::last(After::Next))
     }
