@@ -1,11 +1,11 @@
-//! The system call bpf(2), as far as joining sockets needs it: maps, and one program.
+//! The system call bpf(2), as far as joining sockets needs it: maps, and two programs.
 
 use std::ffi::CStr;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use super::program::Instruction;
+use super::assembly::Instruction;
 
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP_ELEM: libc::c_int = 1;
@@ -13,13 +13,31 @@ const MAP_UPDATE_ELEM: libc::c_int = 2;
 const MAP_DELETE_ELEM: libc::c_int = 3;
 const PROG_LOAD: libc::c_int = 5;
 const PROG_ATTACH: libc::c_int = 8;
+const PROG_TEST_RUN: libc::c_int = 10;
 
-/// BPF_PROG_TYPE_SK_SKB.
-const SK_SKB: u32 = 14;
 /// BPF_SK_SKB_VERDICT.
 const SK_SKB_VERDICT: u32 = 38;
 /// The licence that the proxy names to the kernel. Programs of every licence may call the helpers that this one uses.
 const LICENCE: &CStr = c"Apache-2.0";
+
+/// The kinds of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgramKind {
+    /// BPF_PROG_TYPE_SCHED_CLS: for packets. The proxy runs it itself, on a packet that holds its arguments.
+    Call,
+    /// BPF_PROG_TYPE_SK_SKB: for the pieces that the sockets of a map receive.
+    Verdict,
+}
+
+impl ProgramKind {
+    /// The numbers of the kind and of the place that a program of this kind is attached to.
+    fn numbers(self) -> (u32, u32) {
+        match self {
+            Self::Call => (3, 0),
+            Self::Verdict => (14, SK_SKB_VERDICT),
+        }
+    }
+}
 
 /// The kinds of maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +101,18 @@ struct ProgAttach {
     program: u32,
     kind: u32,
     flags: u32,
+}
+
+#[repr(C)]
+struct ProgTestRun {
+    program: u32,
+    returned: u32,
+    packet_bytes: u32,
+    output_bytes: u32,
+    packet: u64,
+    output: u64,
+    repeat: u32,
+    duration: u32,
 }
 
 /// Calls the kernel with the attributes of `command`.
@@ -181,13 +211,14 @@ pub(super) fn create(
     bpf(MAP_CREATE, &mut attributes).map(owned)
 }
 
-/// Has the kernel check and load a program that decides what becomes of the pieces that a socket receives.
+/// Has the kernel check and load a program.
 ///
 /// # Errors
 /// The kernel's.
-pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
+pub(super) fn load(kind: ProgramKind, instructions: &[Instruction]) -> io::Result<OwnedFd> {
+    let (kind, expected_attach_kind) = kind.numbers();
     let mut attributes = ProgLoad {
-        kind: SK_SKB,
+        kind,
         instruction_count: instructions.len() as u32,
         instructions: instructions.as_ptr() as u64,
         licence: LICENCE.as_ptr() as u64,
@@ -198,7 +229,7 @@ pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
         flags: 0,
         name: *b"pilotfish_join\0\0",
         interface_index: 0,
-        expected_attach_kind: SK_SKB_VERDICT,
+        expected_attach_kind,
     };
     bpf(PROG_LOAD, &mut attributes).map(owned)
 }
@@ -215,4 +246,23 @@ pub(super) fn attach(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result
         flags: 0,
     };
     bpf(PROG_ATTACH, &mut attributes).map(drop)
+}
+
+/// Runs a program of the kind [`ProgramKind::Call`] on a packet, and returns its result.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn call(program: BorrowedFd<'_>, packet: &[u8]) -> io::Result<u32> {
+    let mut attributes = ProgTestRun {
+        program: number(program),
+        returned: 0,
+        packet_bytes: packet.len() as u32,
+        output_bytes: 0,
+        packet: packet.as_ptr() as u64,
+        output: 0,
+        repeat: 1,
+        duration: 0,
+    };
+    bpf(PROG_TEST_RUN, &mut attributes)?;
+    Ok(attributes.returned)
 }

@@ -70,6 +70,17 @@ pub struct LostEnd {
     pub error: io::Error,
 }
 
+impl LostEnd {
+    /// An end whose bytes the kernel's program could not put in order.
+    fn out_of_order(end: JoinedEnd) -> Self {
+        let what = "the kernel received bytes of this connection twice and could not cut off the second ones";
+        Self {
+            end,
+            error: io::Error::new(io::ErrorKind::InvalidData, what),
+        }
+    }
+}
+
 /// Two connections that could not be joined. They are unchanged.
 #[derive(Debug)]
 pub struct NotJoined {
@@ -263,9 +274,13 @@ impl JoinedRelay {
             && !JoinedEnd::BOTH.into_iter().any(|end| self.is_over(end))
     }
 
-    /// Fails if an end has closed its sending side and its connection is over, before the other direction was closed.
+    /// Fails if the kernel's program has dropped bytes of an end, or if an end has closed its sending side and its
+    /// connection is over before the other direction was closed.
     fn check_ends(&self) -> Result<(), LostEnd> {
         for end in JoinedEnd::BOTH {
+            if self.joined.seen(end).is_out_of_order {
+                return Err(LostEnd::out_of_order(end));
+            }
             let has_closed = self.flows[end as usize].has_ended;
             let was_told = self.flows[end.opposite() as usize].is_shut;
             if has_closed && !was_told && self.is_over(end) {
@@ -310,11 +325,15 @@ impl JoinedRelay {
         }
         if flow.held.is_empty() && !flow.has_ended {
             match (&self.sockets[from as usize]).read(buffer) {
-                // The sender's last bytes may still be on their way to the proxy.
-                Ok(0) if self.joined.seen(from).passed != flow.forwarded => {
-                    return Ok(FlowStep::TooEarly);
-                }
                 Ok(0) => {
+                    let seen = self.joined.seen(from);
+                    if seen.is_out_of_order {
+                        return Err(LostEnd::out_of_order(from));
+                    }
+                    // The sender's last bytes may still be on their way to the proxy.
+                    if seen.passed != flow.forwarded {
+                        return Ok(FlowStep::TooEarly);
+                    }
                     flow.has_ended = true;
                     self.first_end.get_or_insert(from);
                 }

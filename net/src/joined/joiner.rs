@@ -6,25 +6,29 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::rc::Rc;
 
-use super::bpf::{self, BpfMap, MapKind};
+use super::bpf::{self, BpfMap, MapKind, ProgramKind};
 use super::notices::Notices;
-use super::program::{ProgramMaps, program};
+use super::program::{self, ProgramMaps};
+use super::tcp::{self, is_established, notify_of_unread, unacknowledged, written};
 
 /// The most joined sockets of one worker, two for each session.
 const SOCKETS_MAX: u32 = 1 << 16;
+/// How often the proxy asks where a socket's joining begins. It asks again if bytes have come in between.
+const BEGINNINGS_MAX: usize = 64;
 
-/// The maps and the program of one worker.
+/// The maps and the programs of one worker.
 #[derive(Debug)]
 pub struct SocketJoiner {
     targets: BpfMap<1>,
     sources: BpfMap<1>,
-    seen: BpfMap<2>,
+    seen: BpfMap<4>,
     granted: BpfMap<2>,
     notices: Notices,
-    _program: OwnedFd,
+    beginning: OwnedFd,
+    _verdict: OwnedFd,
 }
 
 /// The bytes of one direction, as the program has counted them.
@@ -34,6 +38,8 @@ pub(super) struct Seen {
     pub(super) redirected: u64,
     /// Bytes that the proxy is to read, or has read.
     pub(super) passed: u64,
+    /// The program got a piece that does not follow the ones before it. It has dropped all since then.
+    pub(super) is_out_of_order: bool,
 }
 
 /// The bytes that the program may redirect in one direction.
@@ -56,21 +62,23 @@ impl SocketJoiner {
         let seen = BpfMap::new(MapKind::Hash, SOCKETS_MAX)?;
         let granted = BpfMap::new(MapKind::Hash, SOCKETS_MAX)?;
         let notices = Notices::new()?;
-        let instructions = program(&ProgramMaps {
+        let maps = ProgramMaps {
             targets: targets.fd(),
             seen: seen.fd(),
             granted: granted.fd(),
             notices: notices.fd(),
-        });
-        let loaded = bpf::load(&instructions)?;
-        bpf::attach(loaded.as_fd(), sources.fd())?;
+        };
+        let verdict = bpf::load(ProgramKind::Verdict, &program::verdict(&maps))?;
+        let beginning = bpf::load(ProgramKind::Call, &program::beginning(&maps))?;
+        bpf::attach(verdict.as_fd(), sources.fd())?;
         Ok(Rc::new(Self {
             targets,
             sources,
             seen,
             granted,
             notices,
-            _program: loaded,
+            beginning,
+            _verdict: verdict,
         }))
     }
 
@@ -94,7 +102,7 @@ impl SocketJoiner {
             joiner: Rc::clone(self),
         };
         for side in &joined.sides {
-            self.seen.set(side.cookie, [0; 2])?;
+            self.seen.set(side.cookie, [0; 4])?;
             self.granted.set(side.cookie, [0; 2])?;
         }
         let [first, second] = [number(one), number(other)];
@@ -102,9 +110,38 @@ impl SocketJoiner {
         // Both are targets before one of them is a source, so that each redirection finds its target.
         self.targets.set(of_one, second)?;
         self.targets.set(of_other, first)?;
+        self.note_beginning((of_one, one), of_other)?;
+        self.note_beginning((of_other, other), of_one)?;
         self.sources.set(of_one, first)?;
         self.sources.set(of_other, second)?;
+        // The program sees the bytes that came before.
+        for socket in [one, other] {
+            notify_of_unread(socket.as_fd())?;
+        }
         Ok(joined)
+    }
+
+    /// Tells the program the sequence number of the next byte that the proxy is to read from a socket. The proxy must not
+    /// read from the socket until it is joined.
+    fn note_beginning(&self, (cookie, socket): (u64, &TcpStream), key: u64) -> io::Result<()> {
+        for _ in 0..BEGINNINGS_MAX {
+            let unread = tcp::unread(socket.as_fd())?;
+            let packet = program::beginning_packet(cookie, key);
+            let noted = bpf::call(self.beginning.as_fd(), &packet)?;
+            // With an end of the side the socket's next number would be one more than its bytes.
+            if noted == 0 || !is_established(socket.as_fd())? {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            if tcp::unread(socket.as_fd())? == unread {
+                let [redirected, passed, next, is_out_of_order] =
+                    self.seen.find(cookie).unwrap_or_default();
+                let next = (next as u32).wrapping_sub(unread);
+                return self
+                    .seen
+                    .set(cookie, [redirected, passed, next.into(), is_out_of_order]);
+            }
+        }
+        Err(io::ErrorKind::WouldBlock.into())
     }
 }
 
@@ -190,8 +227,12 @@ impl JoinedSockets {
     /// The counts of the bytes that come from `from`.
     pub(super) fn seen(&self, from: JoinedEnd) -> Seen {
         let counts = self.joiner.seen.find(self.side(from).cookie);
-        let [redirected, passed] = counts.unwrap_or_default();
-        Seen { redirected, passed }
+        let [redirected, passed, _, is_out_of_order] = counts.unwrap_or_default();
+        Seen {
+            redirected,
+            passed,
+            is_out_of_order: is_out_of_order != 0,
+        }
     }
 
     /// Tells the program how many of the bytes that come from `from` it may redirect.
@@ -230,54 +271,6 @@ impl JoinedSockets {
         wrote: u64,
     ) -> io::Result<bool> {
         Ok(unacknowledged(socket.as_fd())? > 0 || !self.has_left(to, socket, wrote)?)
-    }
-}
-
-/// The part of `struct tcp_info` up to `tcpi_bytes_acked`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct TcpInfo {
-    before: [u64; 15],
-    bytes_acked: u64,
-}
-
-/// Bytes that were written to a socket, by the proxy or the kernel: acknowledged bytes and unacknowledged bytes. It
-/// takes two system calls. Bytes that are acknowledged between them are missing, so the result is never too large.
-#[allow(unsafe_code)]
-fn written(socket: BorrowedFd<'_>) -> io::Result<u64> {
-    let mut info = TcpInfo {
-        before: [0; 15],
-        bytes_acked: 0,
-    };
-    let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which is the size of `info`. All its values are valid.
-    let asked = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            std::ptr::from_mut(&mut info).cast(),
-            &raw mut length,
-        )
-    };
-    match asked {
-        0 if length as usize == size_of::<TcpInfo>() => {
-            Ok(info.bytes_acked + unacknowledged(socket)?)
-        }
-        0 => Err(io::ErrorKind::Unsupported.into()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Bytes that were written to a socket and that the other side has not acknowledged.
-#[allow(unsafe_code)]
-fn unacknowledged(socket: BorrowedFd<'_>) -> io::Result<u64> {
-    let mut queued: libc::c_int = 0;
-    // SAFETY: the kernel writes one number.
-    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) };
-    match asked {
-        0 => Ok(u64::from(queued.cast_unsigned())),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::joiner::SocketJoiner;
+use super::trial;
 
 /// The number that stands for the ring. The cookies of sockets begin at 1.
 const RING: u64 = 0;
@@ -85,6 +86,7 @@ impl JoinWaiter {
     /// The kernel's: a capability is missing (CAP_BPF and CAP_NET_ADMIN are needed), or the kernel is too old.
     pub fn new() -> io::Result<Rc<Self>> {
         let joiner = SocketJoiner::new()?;
+        trial::check(&joiner)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let ring = EventData::new_u64(RING);
         epoll::add(&epoll, joiner.notices().fd(), ring, EventFlags::IN)?;

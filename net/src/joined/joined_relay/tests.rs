@@ -80,8 +80,12 @@ fn on_a_worker<F: Future<Output = ()>>(act: impl FnOnce(Rc<JoinWaiter>) -> F) {
         .build()
         .unwrap();
     LocalSet::new().block_on(&runtime, async {
-        let Ok(waiter) = JoinWaiter::new() else {
-            return;
+        let waiter = match JoinWaiter::new() {
+            Ok(waiter) => waiter,
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}");
+                return;
+            }
         };
         tokio::task::spawn_local(Rc::clone(&waiter).run());
         act(waiter).await;
@@ -172,6 +176,26 @@ fn a_reset_ends_the_relay() {
         drop(client);
         let broken = run(&mut relay).await.unwrap_err();
         assert_eq!(broken.end, JoinedEnd::One);
+    });
+}
+
+#[test]
+fn bytes_out_of_order_end_the_relay_and_are_not_passed_on() {
+    on_a_worker(async |waiter| {
+        for is_closed in [false, true] {
+            let ((one, mut client), (other, mut backend)) = (connection(), connection());
+            let mut relay = JoinedRelay::begin(&waiter, [one, other], Default::default()).unwrap();
+            relay.joined().break_stream(JoinedEnd::One);
+            client.write_all(b"out of order").unwrap();
+            if is_closed {
+                client.shutdown(Shutdown::Write).unwrap();
+            }
+            let broken = run(&mut relay).await.unwrap_err();
+            assert_eq!(broken.end, JoinedEnd::One);
+            assert_eq!(broken.error.kind(), io::ErrorKind::InvalidData);
+            drop(relay);
+            assert_eq!(backend.read(&mut [0; 16]).unwrap_or(0), 0);
+        }
     });
 }
 

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener};
+use std::net::{Ipv4Addr, Shutdown, TcpListener};
 
 use super::*;
 
@@ -15,6 +15,17 @@ fn connection() -> (TcpStream, TcpStream) {
     (near, far)
 }
 
+impl JoinedSockets {
+    /// Has the program find the next piece of `from` out of order.
+    pub(in crate::joined) fn break_stream(&self, from: JoinedEnd) {
+        let cookie = self.cookie(from);
+        let [redirected, passed, next, is_out_of_order] = self.joiner.seen.find(cookie).unwrap();
+        let next = u64::from((next as u32).wrapping_sub(1));
+        let seen = [redirected, passed, next, is_out_of_order];
+        self.joiner.seen.set(cookie, seen).unwrap();
+    }
+}
+
 struct Pair {
     joined: JoinedSockets,
     near: [TcpStream; 2],
@@ -26,7 +37,7 @@ fn joiner() -> Option<Rc<SocketJoiner>> {
     match SocketJoiner::new() {
         Ok(joiner) => Some(joiner),
         Err(error) => {
-            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+            assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}");
             None
         }
     }
@@ -159,4 +170,89 @@ fn a_connection_that_is_closing_cannot_be_joined() {
     while one.peek(&mut byte).is_err() {}
     joiner.join(&one, &other).unwrap_err();
     client.set_nonblocking(true).unwrap();
+}
+
+/// A raw socket that sends whole TCP segments. Returns `None` if this process may not open one.
+fn raw_sender() -> Option<socket2::Socket> {
+    let (domain, kind) = (socket2::Domain::IPV4, socket2::Type::RAW);
+    match socket2::Socket::new(domain, kind, Some(socket2::Protocol::TCP)) {
+        Ok(socket) => Some(socket),
+        Err(error) => {
+            assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}");
+            None
+        }
+    }
+}
+
+/// A segment between two ports of 127.0.0.1, with the checksum of TCP over IPv4 (RFC 9293, 3.1).
+fn segment(ports: [u16; 2], numbers: [u32; 2], bytes: &[u8]) -> Vec<u8> {
+    const ACKNOWLEDGES_AND_PUSHES: u16 = 5 << 12 | 0x18;
+    let mut segment = Vec::new();
+    segment.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    segment.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+    segment.extend(ACKNOWLEDGES_AND_PUSHES.to_be_bytes());
+    segment.extend([0xff, 0xff, 0, 0, 0, 0]);
+    segment.extend(bytes);
+    let mut summed = [Ipv4Addr::LOCALHOST.octets(); 2].concat();
+    summed.extend([0, 6]);
+    summed.extend((segment.len() as u16).to_be_bytes());
+    summed.extend(&segment);
+    let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
+    let mut sum: u64 = summed.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    segment[16..18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    segment
+}
+
+impl Pair {
+    /// The number of the next byte that the program expects from the client, and the next one that the client expects.
+    fn sequence_numbers(&self) -> [u32; 2] {
+        const SCRATCH: u64 = u64::MAX;
+        let joiner = &self.joined.joiner;
+        let cookie = self.joined.cookie(JoinedEnd::One);
+        joiner.seen.set(SCRATCH, [0; 4]).unwrap();
+        joiner.targets.set(SCRATCH, number(&self.far[0])).unwrap();
+        joiner
+            .note_beginning((SCRATCH, &self.far[0]), SCRATCH)
+            .unwrap();
+        [cookie, SCRATCH].map(|key| joiner.seen.find(key).unwrap()[2] as u32)
+    }
+
+    /// Sends a segment in the client's name. Its first `old` bytes were sent before.
+    fn retransmit(&self, raw: &socket2::Socket, old: usize, bytes: &[u8]) {
+        let (from, to) = (self.far[0].local_addr(), self.far[0].peer_addr());
+        let (from, to) = (from.unwrap(), to.unwrap());
+        let [next, acknowledged] = self.sequence_numbers();
+        let numbers = [next.wrapping_sub(old as u32), acknowledged];
+        let segment = segment([from.port(), to.port()], numbers, bytes);
+        raw.send_to(&segment, &to.into()).unwrap();
+    }
+}
+
+#[test]
+fn retransmitted_bytes_before_new_ones_are_not_passed_on_twice() {
+    let Some(joiner) = joiner() else { return };
+    let Some(raw) = raw_sender() else { return };
+    // One cut, several ones, and as many as the longest segment over IPv4 needs.
+    for old in [4, 9000, 60_000] {
+        for is_in_kernel in [true, false] {
+            let mut pair = pair(&joiner, |_| {});
+            if is_in_kernel {
+                pair.grant(JoinedEnd::One, 1 << 20, 0);
+            }
+            let bytes: Vec<u8> = (0..old + 50).map(|at| (at % 251) as u8).collect();
+            pair.far[0].write_all(&bytes[..old]).unwrap();
+            let arrived = |count| match is_in_kernel {
+                true => read(&pair.far[1], count),
+                false => pair.passed(JoinedEnd::One, count),
+            };
+            let first = arrived(old);
+            pair.retransmit(&raw, old, &bytes);
+            assert_eq!([first, arrived(50)].concat(), bytes, "{old} old bytes");
+            let seen = pair.joined.seen(JoinedEnd::One);
+            assert_eq!(seen.redirected + seen.passed, bytes.len() as u64);
+        }
+    }
 }
