@@ -598,7 +598,7 @@ impl World {
             }
             self.now += MS * 5;
         }
-        panic!("somebody starves");
+        panic!("some waiters were not served in 3,000 rounds");
     }
 
     /// Returns every token that is outstanding now, once.
