@@ -317,7 +317,7 @@ fn without_privileges_the_sessions_are_relayed(product: Product) {
     let server = Server::shared(product);
     let site = KernelSite::start_by(plain(server), Proxy::start_without_privileges);
     site.proxy
-        .wait_event("kernel_sessions_unavailable", &["CAP_BPF", "Linux 5.16"]);
+        .wait_event("kernel_sessions_unavailable", &["CAP_BPF", "Linux 6.4"]);
     let mut admin = site.admin();
     for number in 1..=2 {
         let mut conn = site.connect();

@@ -9,7 +9,7 @@
 //!          ◄── waiter ◄── joined_relay   two connections from their joining to their ends
 //! ```
 //!
-//! It needs Linux 5.16, CAP_BPF and CAP_NET_ADMIN. If one of them is missing, [`waiter::JoinWaiter::new`] returns the
+//! It needs Linux 6.4, CAP_BPF and CAP_NET_ADMIN. If one of them is missing, [`waiter::JoinWaiter::new`] returns the
 //! kernel's error, and the caller relays the bytes itself.
 
 mod assembly;

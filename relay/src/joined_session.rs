@@ -250,8 +250,11 @@ impl JoinedSession {
     fn broke(&self, broken: &LostEnd) -> Result<SessionEnd, Failure> {
         let error = &broken.error;
         match (broken.end, self.relay.first_end()) {
-            (JoinedEnd::Other, Some(_)) => Ok(self.end()),
-            (JoinedEnd::Other, None) => {
+            // The client must not take the beginning of a reply for the whole one.
+            (JoinedEnd::Other, Some(_)) if error.kind() != io::ErrorKind::InvalidData => {
+                Ok(self.end())
+            }
+            (JoinedEnd::Other, _) => {
                 let error = errors::lost(&self.to.name, format_args!("{error}{MAY_HAVE_RUN}"));
                 Err(Failure::saying(FailureKind::BackendLost, error))
             }

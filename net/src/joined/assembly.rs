@@ -90,10 +90,6 @@ pub(super) const fn if_set(register: u8) -> Instruction {
     instruction(0x55, register, 0, 0, 0)
 }
 
-pub(super) const fn if_not_below(one: u8, other: u8) -> Instruction {
-    instruction(0x3d, one, other, 0, 0)
-}
-
 pub(super) const fn if_above(register: u8, number: i32) -> Instruction {
     instruction(0x25, register, 0, 0, number)
 }

@@ -81,7 +81,7 @@ impl LostEnd {
     }
 }
 
-/// Two connections that could not be joined. They are unchanged.
+/// Two connections that could not be joined. They are unchanged, or shut down if bytes of them were lost.
 #[derive(Debug)]
 pub struct NotJoined {
     /// The connections.
@@ -188,7 +188,13 @@ impl JoinedRelay {
                 waiter.leave(cookie, socket);
             }
         }
-        entered.map(|()| joined)
+        match entered {
+            Ok(()) => Ok(joined),
+            Err(error) => {
+                joined.give_up(sockets.each_ref());
+                Err(error)
+            }
+        }
     }
 
     /// The pair of sockets, for callers that count its bytes.

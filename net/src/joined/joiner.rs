@@ -5,7 +5,7 @@
 //! forwarded all bytes that it had to read. The proxy reads all other bytes (see [`super::program`]).
 
 use std::io;
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::rc::Rc;
 
@@ -91,7 +91,8 @@ impl SocketJoiner {
     /// that have come before.
     ///
     /// # Errors
-    /// The kernel's: one connection is not established any more, or there are too many. Then nothing has changed.
+    /// The kernel's: one connection is not established any more, or there are too many. Then nothing has changed, or both
+    /// connections are shut down, because bytes of them were lost.
     pub(super) fn join(
         self: &Rc<Self>,
         one: &TcpStream,
@@ -112,13 +113,17 @@ impl SocketJoiner {
         self.targets.set(of_other, first)?;
         self.note_beginning((of_one, one), of_other)?;
         self.note_beginning((of_other, other), of_one)?;
-        self.sources.set(of_one, first)?;
-        self.sources.set(of_other, second)?;
+        let attached = self.sources.set(of_one, first);
+        let attached = attached.and_then(|()| self.sources.set(of_other, second));
         // The program sees the bytes that came before.
-        for socket in [one, other] {
-            notify_of_unread(socket.as_fd())?;
+        let shown = attached.and_then(|()| notify_of_unread(one.as_fd()));
+        match shown.and_then(|()| notify_of_unread(other.as_fd())) {
+            Ok(()) => Ok(joined),
+            Err(error) => {
+                joined.give_up([one, other]);
+                Err(error)
+            }
         }
-        Ok(joined)
     }
 
     /// Tells the program the sequence number of the next byte that the proxy is to read from a socket. The proxy must not
@@ -128,7 +133,8 @@ impl SocketJoiner {
             let unread = tcp::unread(socket.as_fd())?;
             let packet = program::beginning_packet(cookie, key);
             let noted = bpf::call(self.beginning.as_fd(), &packet)?;
-            // With an end of the side the socket's next number would be one more than its bytes.
+            // With an end of the side the socket's next number would be one more than its bytes. The kernel locks the
+            // socket to tell its state, so bytes that the number includes are unread bytes behind this.
             if noted == 0 || !is_established(socket.as_fd())? {
                 return Err(io::ErrorKind::NotConnected.into());
             }
@@ -207,6 +213,20 @@ impl Drop for JoinedSockets {
 }
 
 impl JoinedSockets {
+    /// Undoes the joining of two connections that are not to be joined after all. What the program has taken of a
+    /// connection meanwhile is lost. Then both are shut down: no session must go on without these bytes.
+    pub(super) fn give_up(self, sockets: [&TcpStream; 2]) {
+        for side in &self.sides {
+            self.joiner.sources.remove(side.cookie);
+        }
+        if self.bytes() != [0; 2] {
+            for socket in sockets {
+                // It fails if the connection has ended.
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        }
+    }
+
     /// Bytes that have come from each end since the joining.
     pub fn bytes(&self) -> [u64; 2] {
         JoinedEnd::BOTH.map(|end| {

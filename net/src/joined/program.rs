@@ -23,8 +23,8 @@ use std::os::fd::BorrowedFd;
 
 use super::assembly::{
     ALWAYS, Assembly, EXIT, Instruction, add, add_32, add_number, call, copy, if_above, if_at_most,
-    if_different, if_greater, if_not_below, if_set, if_zero, load_32, load_64, negate, set,
-    skip_if_zero, store_64, store_number_64, subtract, subtract_32,
+    if_different, if_greater, if_set, if_zero, load_32, load_64, negate, set, skip_if_zero,
+    store_64, store_number_64, subtract, subtract_32,
 };
 
 /// The maps that the program uses. Their keys are the cookies of sockets.
@@ -59,7 +59,7 @@ const COOKIE_BYTES: i32 = 8;
 /// The offset of `len` in `struct __sk_buff`.
 const LENGTH: i16 = 0;
 /// The offset of `cb` in `struct __sk_buff`. For a piece of a TCP socket it begins with `struct tcp_skb_cb`, thus with the
-/// sequence number of the piece's first byte (Linux 5.16 and 5.15.3; before, the kernel showed another part of it).
+/// sequence number of the piece's first byte. Old kernels (before Linux 5.16) showed another part of it.
 const SEQUENCE: i16 = 48;
 /// The offset of `rcv_nxt` in `struct bpf_tcp_sock`.
 const RECEIVE_NEXT: i16 = 16;
@@ -117,7 +117,7 @@ impl Assembly<Label> {
         ]);
         self.jump(if_zero(8), Label::InOrder);
         // A piece that begins behind the next byte has a large difference.
-        self.jump(if_not_below(8, 9), Label::OutOfOrder);
+        self.jump(if_greater(8, 9), Label::OutOfOrder);
         self.jump(if_above(8, CUT_BYTES_MAX), Label::OutOfOrder);
         self.put(&[subtract(9, 8)]);
         let again = self.code.len();
@@ -131,6 +131,8 @@ impl Assembly<Label> {
         self.place_label(Label::LastCut);
         self.put(&[copy(2, 8), negate(2)]);
         self.cut();
+        // Old bytes and the end of a side may be in one segment. Nothing but the end is left then.
+        self.jump(if_zero(9), Label::Drop);
         self.jump(ALWAYS, Label::InOrder);
         self.place_label(Label::OutOfOrder);
         self.put(&[store_number_64(7, OUT_OF_ORDER, 1), set(9, DROP)]);

@@ -12,11 +12,23 @@ use super::joiner::{JoinedEnd, JoinedSockets, SocketJoiner};
 const READS_MAX: usize = 500;
 const READ_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// Checks that the bytes of a joined connection come through the program.
+/// The first version of Linux whose sockmap a program may cut pieces in. In 6.0 to 6.3 the kernel keeps a second reference
+/// to a piece while the program runs: cutting would stop the machine (mended in 6.4, commit 78fa0d61d97a).
+const LINUX: (u32, u32) = (6, 4);
+
+/// Checks the kernel's version, and that the bytes of a joined connection come through the program.
 ///
 /// # Errors
-/// The kernel's. Unsupported: the program does not see the sequence numbers of the bytes.
+/// The kernel's. Unsupported: the kernel is too old, or the program does not see the sequence numbers of the bytes.
 pub(super) fn check(joiner: &Rc<SocketJoiner>) -> io::Result<()> {
+    let release = rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned();
+    if version(&release).is_none_or(|version| version < LINUX) {
+        let what = format!("Linux 6.4 or newer is needed, and this is {release}");
+        return Err(io::Error::new(ErrorKind::Unsupported, what));
+    }
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let ((one, mut far), (other, _far)) = (connection(&listener)?, connection(&listener)?);
     let joined = joiner.join(&one, &other)?;
@@ -25,6 +37,13 @@ pub(super) fn check(joiner: &Rc<SocketJoiner>) -> io::Result<()> {
         receive(&joined, &one, piece.len())?;
     }
     Ok(())
+}
+
+/// The first two numbers of a kernel's release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut next = || numbers.next()?.parse().ok();
+    Some((next()?, next()?))
 }
 
 /// A connection of the process to itself: the end that is to be joined, and the other one.
@@ -42,18 +61,37 @@ fn connection(listener: &TcpListener) -> io::Result<(TcpStream, TcpStream)> {
 fn receive(joined: &JoinedSockets, mut near: &TcpStream, mut count: usize) -> io::Result<()> {
     for _ in 0..READS_MAX {
         if joined.seen(JoinedEnd::One).is_out_of_order {
-            let what = "BPF programs do not see the sequence numbers of TCP here: Linux 5.16 or newer is needed";
+            let what = "BPF programs do not see the sequence numbers of TCP here";
             return Err(io::Error::new(ErrorKind::Unsupported, what));
         }
         match near.read(&mut [0; 16]) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(read) => count = count.saturating_sub(read),
-            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
-            Err(_) => {}
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted => {}
+                _ => return Err(error),
+            },
         }
         if count == 0 {
             return Ok(());
         }
     }
     Err(ErrorKind::TimedOut.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_of_the_kernel_is_compared_by_its_first_two_numbers() {
+        let is_enough = |release| version(release).is_some_and(|version| version >= LINUX);
+        let enough = ["6.4", "6.12.1-amd64", "6.4-rc1", "7.0.3", "10.0"];
+        assert!(enough.into_iter().all(is_enough));
+        assert!(
+            !["6.3.13", "5.19", "4.18.0-553.el8", "6", "", "linux"]
+                .into_iter()
+                .any(is_enough)
+        );
+    }
 }

@@ -270,7 +270,7 @@ fn join_waiter(index: usize, plane_context: &DataPlaneContext) -> Option<Rc<Join
                     kind = "kernel_sessions_unavailable",
                     %error,
                     "the kernel does not let the proxy join sessions, and the proxy relays those of listeners with routing.session = \
-                     \"kernel\"; joining needs Linux 5.16, CAP_BPF and CAP_NET_ADMIN"
+                     \"kernel\"; joining needs Linux 6.4, CAP_BPF and CAP_NET_ADMIN"
                 );
             }
             None

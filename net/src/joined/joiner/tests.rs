@@ -184,14 +184,16 @@ fn raw_sender() -> Option<socket2::Socket> {
     }
 }
 
+/// The flags ACK and PSH of a segment, and FIN.
+const PUSHED: u8 = 0x18;
+const LAST: u8 = 0x19;
+
 /// A segment between two ports of 127.0.0.1, with the checksum of TCP over IPv4 (RFC 9293, 3.1).
-fn segment(ports: [u16; 2], numbers: [u32; 2], bytes: &[u8]) -> Vec<u8> {
-    const ACKNOWLEDGES_AND_PUSHES: u16 = 5 << 12 | 0x18;
+fn segment(ports: [u16; 2], numbers: [u32; 2], flags: u8, bytes: &[u8]) -> Vec<u8> {
     let mut segment = Vec::new();
     segment.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
     segment.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
-    segment.extend(ACKNOWLEDGES_AND_PUSHES.to_be_bytes());
-    segment.extend([0xff, 0xff, 0, 0, 0, 0]);
+    segment.extend([5 << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
     segment.extend(bytes);
     let mut summed = [Ipv4Addr::LOCALHOST.octets(); 2].concat();
     summed.extend([0, 6]);
@@ -221,12 +223,12 @@ impl Pair {
     }
 
     /// Sends a segment in the client's name. Its first `old` bytes were sent before.
-    fn retransmit(&self, raw: &socket2::Socket, old: usize, bytes: &[u8]) {
+    fn retransmit(&self, raw: &socket2::Socket, flags: u8, old: usize, bytes: &[u8]) {
         let (from, to) = (self.far[0].local_addr(), self.far[0].peer_addr());
         let (from, to) = (from.unwrap(), to.unwrap());
         let [next, acknowledged] = self.sequence_numbers();
         let numbers = [next.wrapping_sub(old as u32), acknowledged];
-        let segment = segment([from.port(), to.port()], numbers, bytes);
+        let segment = segment([from.port(), to.port()], numbers, flags, bytes);
         raw.send_to(&segment, &to.into()).unwrap();
     }
 }
@@ -249,10 +251,41 @@ fn retransmitted_bytes_before_new_ones_are_not_passed_on_twice() {
                 false => pair.passed(JoinedEnd::One, count),
             };
             let first = arrived(old);
-            pair.retransmit(&raw, old, &bytes);
+            pair.retransmit(&raw, PUSHED, old, &bytes);
             assert_eq!([first, arrived(50)].concat(), bytes, "{old} old bytes");
             let seen = pair.joined.seen(JoinedEnd::One);
             assert_eq!(seen.redirected + seen.passed, bytes.len() as u64);
         }
+    }
+}
+
+#[test]
+fn retransmitted_bytes_with_the_end_of_a_side_are_an_orderly_end() {
+    let Some(joiner) = joiner() else { return };
+    let Some(raw) = raw_sender() else { return };
+    for is_in_kernel in [true, false] {
+        let mut pair = pair(&joiner, |_| {});
+        if is_in_kernel {
+            pair.grant(JoinedEnd::One, 100, 0);
+        }
+        pair.far[0].write_all(b"last").unwrap();
+        let arrived = match is_in_kernel {
+            true => read(&pair.far[1], 4),
+            false => pair.passed(JoinedEnd::One, 4),
+        };
+        assert_eq!(arrived, b"last");
+        pair.retransmit(&raw, LAST, 4, b"last");
+        let end = loop {
+            match pair.near[0].read(&mut [0; 16]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                end => break end,
+            }
+        };
+        assert_eq!(end.unwrap(), 0);
+        let seen = pair.joined.seen(JoinedEnd::One);
+        assert_eq!(
+            (seen.redirected + seen.passed, seen.is_out_of_order),
+            (4, false)
+        );
     }
 }
