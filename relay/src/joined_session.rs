@@ -4,6 +4,7 @@
 //! it has been silent for a second, or when the time for draining is over. It can only be killed as a whole.
 
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -251,9 +252,7 @@ impl JoinedSession {
         let error = &broken.error;
         match (broken.end, self.relay.first_end()) {
             // The client must not take the beginning of a reply for the whole one.
-            (JoinedEnd::Other, Some(_)) if error.kind() != io::ErrorKind::InvalidData => {
-                Ok(self.end())
-            }
+            (JoinedEnd::Other, Some(_)) if error.kind() != ErrorKind::InvalidData => Ok(self.end()),
             (JoinedEnd::Other, _) => {
                 let error = errors::lost(&self.to.name, format_args!("{error}{MAY_HAVE_RUN}"));
                 Err(Failure::saying(FailureKind::BackendLost, error))
