@@ -22,8 +22,12 @@ in_both_ways! {
 
 /// A proxy with one of the shipped scripts, and a schema for this test.
 fn shipped(product: Product, name: &str) -> (Scripted, Login) {
+    shipped_in(product, name, schema_of(name))
+}
+
+/// A second test of a script needs a schema of its own: tests run at the same time.
+fn shipped_in(product: Product, name: &str, schema: String) -> (Scripted, Login) {
     let path = format!("{}/../scripts/{name}.lua", env!("CARGO_MANIFEST_DIR"));
-    let schema = schema_of(name);
     let mut root = Server::shared(product).root();
     root.run(&format!("DROP DATABASE IF EXISTS {schema}"));
     root.run(&format!("CREATE DATABASE {schema}"));
@@ -188,7 +192,8 @@ fn file_of(name: &str) -> String {
 }
 
 fn the_active_transactions_script_keeps_a_transaction_after_an_error(product: Product) {
-    let (scripted, login) = shipped(product, "active-transactions");
+    let schema = schema_of("active-transactions-error");
+    let (scripted, login) = shipped_in(product, "active-transactions", schema);
     let mut one = scripted.connect_as(&login);
     let mut two = scripted.connect_as(&login);
     one.run("CREATE TABLE kept (a INT PRIMARY KEY) ENGINE=InnoDB");
@@ -230,7 +235,8 @@ fn connections_outlive_their_clients(product: Product) {
 }
 
 fn keepalive_rolls_back_the_open_transaction_of_a_disconnected_client(product: Product) {
-    let (scripted, login) = shipped(product, "keepalive");
+    let schema = schema_of("keepalive-rollback");
+    let (scripted, login) = shipped_in(product, "keepalive", schema);
     let mut conn = scripted.connect_as(&login);
     conn.run("CREATE TABLE t (a INT) ENGINE=InnoDB");
     conn.run("BEGIN");
