@@ -76,7 +76,7 @@ pub(super) const fn call(helper: i32) -> Instruction {
     instruction(0x85, 0, 0, 0, helper)
 }
 
-// Jumps; `Assembly::land` fills in the distance.
+// Jumps; `Assembly::place_label` fills in the distance.
 pub(super) const fn if_zero(register: u8) -> Instruction {
     instruction(0x15, register, 0, 0, 0)
 }
